@@ -441,3 +441,6 @@ fn rank_of(key: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod guard_tests;

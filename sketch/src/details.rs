@@ -192,7 +192,8 @@ mod tests {
     use crate::Params;
 
     fn details(text: &str) -> Details {
-        let sketcher = Sketcher::new(&Params::builder().shingles(Shingles::Chars(5)).build().unwrap());
+        let sketcher =
+            Sketcher::new(&Params::builder().shingles(Shingles::Chars(5)).build().unwrap());
         sketcher.detailed_text(text).unwrap().details().unwrap().clone()
     }
 

@@ -82,10 +82,10 @@ mod tests {
     fn words_count_as_often_as_they_occur() {
         let sketcher = Sketcher::new(&Params::builder().build().unwrap());
         let found = sketcher.difference("a b b c", "b c c D");
-        assert_eq!((found.only_here, found.only_there), (
-            vec!["a".to_owned(), "b".to_owned()],
-            vec!["c".to_owned(), "d".to_owned()],
-        ));
+        assert_eq!(
+            (found.only_here, found.only_there),
+            (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned(), "d".to_owned()],)
+        );
         assert!(!found.numbers_differ);
         let same = sketcher.difference("One, two", "two one!");
         assert!(same.only_here.is_empty() && same.only_there.is_empty());

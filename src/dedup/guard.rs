@@ -121,7 +121,14 @@ impl Judge {
     /// of runs to count: about one for each word of the documents.
     pub fn new(guard: Guard, alike: impl Into<Alike>, runs: u64) -> Self {
         let (last, chains, cache) = (HashMap::default(), Vec::new(), Cache::default());
-        Self { guard, alike: alike.into().to_decide(), counts: Counts::new(runs), last, chains, cache }
+        Self {
+            guard,
+            alike: alike.into().to_decide(),
+            counts: Counts::new(runs),
+            last,
+            chains,
+            cache,
+        }
     }
 
     /// Counts the runs of a document that takes part. Each is counted once.

@@ -57,7 +57,7 @@ table! {
         PRUNE_MIN: usize = 4;
     }
     counts {
-        CELLS_MAX: usize = 1 << 13;
+        CELLS_MAX: usize = 1 << 20;
     }
     cover {
         DOCS_TOGETHER: u32 = 3;

@@ -84,8 +84,9 @@ fn decide(
     let found = found?.concat();
     let decided = if by == Deciding::Confirmed {
         let sketcher = work.kept.sketcher();
-        let fetch =
-            &mut |rank| Documents::new(&work.ledger, &sketcher).original(order.line(rank)).map(Some);
+        let fetch = &mut |rank| {
+            Documents::new(&work.ledger, &sketcher).original(order.line(rank)).map(Some)
+        };
         dedup.decide_confirmed(&ranks, &signatures, &found, fetch)?
     } else {
         dedup.decide(&ranks, &signatures, &found)?

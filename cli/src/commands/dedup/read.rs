@@ -22,8 +22,8 @@ use nearkin_kit::input::pipeline;
 use nearkin_kit::input::pipeline::Pace;
 use nearkin_kit::input::repetitive::Repetitive;
 use nearkin_kit::input::skips;
-use nearkin_kit::input::stored;
 use nearkin_kit::input::skips::{LineCounts, Skips};
+use nearkin_kit::input::stored;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::Progress;
 use nearkin_kit::scratch;
@@ -124,7 +124,9 @@ fn read(
 ) -> nearkin::Result<Result<ReadLine, Skipped>> {
     let origin = raw.origin.clone();
     let read = match request.deciding {
-        Deciding::Estimate => reading.sketch_varied(raw).map(|(one, variety)| (one, variety, Vec::new())),
+        Deciding::Estimate => {
+            reading.sketch_varied(raw).map(|(one, variety)| (one, variety, Vec::new()))
+        }
         Deciding::Confirmed | Deciding::Exact => reading.sketch_and_pack(raw),
     };
     let (Sketched { name: key, signature }, variety, content) = match read {

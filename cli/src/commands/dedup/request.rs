@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use nearkin::{
-    Against, Alike, Dedup as Decider, Duplicate, Guard, Key, Original, Params, Reader, Scheme, Shingles,
-    Signature, Verified,
+    Against, Alike, Dedup as Decider, Duplicate, Guard, Key, Original, Params, Reader, Scheme,
+    Shingles, Signature, Verified,
 };
 
 use super::format::{self, OutputFormat};

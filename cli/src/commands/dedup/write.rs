@@ -283,11 +283,7 @@ pub(super) fn reason(
     object.map(Some).map_err(|error| work.failed(&error))
 }
 
-fn dropped_object(
-    request: &Request<'_>,
-    work: &Work,
-    duplicate: &Dropped,
-) -> io::Result<Vec<u8>> {
+fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io::Result<Vec<u8>> {
     let Dropped { file, line, key, shingles, repetitive, equal, of_key, of, contents } = duplicate;
     let of_shingles = match (of, &request.archive) {
         (Some(of), _) => of.shingles,
@@ -304,9 +300,8 @@ fn dropped_object(
             Some(SharedShingles { shingles: *shingles, of_shingles, shared: *shared })
         }
     };
-    let differences = contents
-        .as_ref()
-        .and_then(|contents| Differences::between(&work.sketcher, contents));
+    let differences =
+        contents.as_ref().and_then(|contents| Differences::between(&work.sketcher, contents));
     let (key, of_key) = (text(key), text(of_key));
     let object = DroppedObject {
         key: key.as_deref(),

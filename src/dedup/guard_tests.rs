@@ -1,0 +1,243 @@
+//! Tests of the guard: against its definition, written anew over sets of strings, and by what a
+//! person expects of forms, crowds and copies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::{Params, Shingles, Sketcher};
+
+/// A random number generator: xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % end as u64).unwrap()
+    }
+}
+
+fn word(random: &mut Random) -> String {
+    let letter = |at: usize| char::from(b'a' + u8::try_from(at % 26).unwrap());
+    (0..2 + random.below(5)).map(|_| letter(random.below(26))).collect()
+}
+
+fn text(random: &mut Random, words: usize) -> Vec<String> {
+    (0..words).map(|_| word(random)).collect()
+}
+
+/// A text with some words replaced.
+fn edited(text: &[String], edits: usize, random: &mut Random) -> String {
+    let mut text = text.to_vec();
+    for _ in 0..edits {
+        let at = random.below(text.len());
+        text[at] = word(random);
+    }
+    text.join(" ")
+}
+
+/// What was judged: for each text the one it is dropped for.
+struct Judged {
+    dropped_for: Vec<Option<usize>>,
+    apart: Vec<Option<Apart>>,
+}
+
+/// Deduplicates as programs do: by the shingles, then by the guard. `turned`: counts the documents
+/// in the opposite order.
+fn judged(texts: &[String], shingles: Shingles, guard: Guard, turned: bool) -> Judged {
+    let params = Params::for_threshold(0.7).shingles(shingles).build().unwrap();
+    let sketcher = Sketcher::new(&params);
+    let kept = Index::temporary(&params, crate::Options::default()).unwrap();
+    let documents: Vec<Original> =
+        texts.iter().map(|text| sketcher.detailed_text(text).unwrap()).collect();
+    let fetch = &mut |rank: u64| Ok(documents.get(usize::try_from(rank).unwrap()).cloned());
+    let ranked = (0..).zip(documents.iter().cloned()).collect();
+    let decided = Dedup::new(&kept, 0.7).unwrap().decide_exactly(ranked, fetch).unwrap();
+    let mut parts = BTreeSet::new();
+    for (at, found) in decided.iter().enumerate() {
+        if let Some(found) = found.filter(|found| found.similarity < 1.0) {
+            parts.extend([at, usize::try_from(found.of).unwrap()]);
+        }
+    }
+    let mut judge = Judge::new(guard, 0.7, 1 << 20);
+    let mut counted: Vec<usize> = parts.iter().copied().collect();
+    if turned {
+        counted.reverse();
+    }
+    counted.iter().for_each(|at| judge.count(&documents[*at]));
+    let place = |rank: u64| usize::try_from(rank).unwrap();
+    let mut result = Judged {
+        dropped_for: decided.iter().map(|one| one.map(|one| place(one.of))).collect(),
+        apart: vec![None; texts.len()],
+    };
+    for at in parts {
+        let Some(of) = decided[at].filter(|found| found.similarity < 1.0) else {
+            judge.keep(at as u64, &documents[at]);
+            continue;
+        };
+        match judge.decide(at as u64, &documents[at], of.of, fetch).unwrap() {
+            Judgement::Stands => {}
+            Judgement::CopyOf(copy) => result.dropped_for[at] = Some(place(copy.of)),
+            Judgement::Kept(apart) => {
+                (result.dropped_for[at], result.apart[at]) = (None, Some(apart));
+            }
+        }
+    }
+    result
+}
+
+fn runs(text: &str) -> BTreeSet<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.windows(3).map(|run| run.join(" ")).collect()
+}
+
+/// The rule of DEDUP.md, over strings.
+fn is_apart_by_definition(one: &str, other: &str, counts: &BTreeMap<String, usize>) -> bool {
+    let (one, other) = (runs(one), runs(other));
+    let rare = |run: &&String| counts[*run] <= 4;
+    let shared: Vec<&String> = one.intersection(&other).collect();
+    let only_one: Vec<&String> = one.difference(&other).collect();
+    let only_other: Vec<&String> = other.difference(&one).collect();
+    let mut group: Vec<usize> =
+        shared.iter().filter(|run| !rare(run)).map(|run| counts[*run]).collect();
+    group.sort_unstable();
+    let of_group = |runs: &[&String]| {
+        if group.is_empty() {
+            return 0.0;
+        }
+        let (low, high) = (group[group.len() / 4] as f64, group[group.len() * 3 / 4] as f64);
+        let counts = runs.iter().map(|run| counts[*run] as f64).filter(|count| *count > 4.0);
+        counts.filter(|count| *count > 0.75 * low && *count <= 1.25 * high).count() as f64
+    };
+    let own = |own: &[&String], of_other: &[&String]| {
+        let count = own.iter().filter(|run| rare(run)).count() as f64;
+        (count - 1.5 * of_group(of_other)).max(0.0)
+    };
+    let (a, b) = (own(&only_one, &only_other), own(&only_other, &only_one));
+    let alone = a.min(b).max(a - 0.05 * one.len() as f64);
+    let shared = shared.iter().filter(|run| rare(run)).count() as f64;
+    shared < 0.4 * (2.0 * alone + shared)
+}
+
+/// Forms, a crowd, copies and unlike texts, with the number of the text that each is a copy of.
+fn corpus(random: &mut Random) -> (Vec<String>, Vec<Option<usize>>) {
+    let (mut texts, mut copies) = (Vec::new(), Vec::new());
+    for _ in 0..40 {
+        texts.push(text(random, 60).join(" "));
+        copies.push(None);
+    }
+    for form in 0..3 {
+        let form = text(random, 60 + 20 * form);
+        for _ in 0..30 {
+            let mut filled = form.clone();
+            for at in [7, 19, 33, 48] {
+                filled[at] = word(random) + &word(random);
+            }
+            texts.push(filled.join(" "));
+            copies.push(None);
+        }
+    }
+    let page = text(random, 120);
+    let first = texts.len();
+    for number in 0..40 {
+        let edits = 1 + random.below(3);
+        texts.push(edited(&page, edits, random));
+        copies.push((number > 0).then_some(first));
+    }
+    for at in (0..first).step_by(9) {
+        let words: Vec<String> = texts[at].split(' ').map(str::to_owned).collect();
+        texts.push(edited(&words, 2, random));
+        copies.push(Some(at));
+    }
+    (texts, copies)
+}
+
+#[test]
+fn what_is_kept_is_apart_by_definition_and_what_is_dropped_is_not() {
+    for seed in 1..6 {
+        let (texts, _) = corpus(&mut Random(seed * 77));
+        let judged = judged(&texts, Shingles::Words(3), Guard::Rare, false);
+        let ungarded = self::judged(&texts, Shingles::Words(3), Guard::None, false);
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        let mut parts = BTreeSet::new();
+        for (at, of) in ungarded.dropped_for.iter().enumerate() {
+            if let Some(of) = of {
+                parts.extend([at, *of]);
+            }
+        }
+        for at in &parts {
+            for run in runs(&texts[*at]) {
+                *counts.entry(run).or_default() += 1;
+            }
+        }
+        let mut kept_apart = 0;
+        for at in parts {
+            let Some(leader) = ungarded.dropped_for[at] else { continue };
+            if let Some(of) = judged.dropped_for[at] {
+                assert!(judged.dropped_for[of].is_none(), "seed {seed}: {at} for {of}");
+                assert!(!is_apart_by_definition(&texts[at], &texts[of], &counts), "{seed} {at}");
+            } else {
+                kept_apart += 1;
+                assert!(is_apart_by_definition(&texts[at], &texts[leader], &counts), "{seed} {at}");
+            }
+        }
+        assert!((60..110).contains(&kept_apart), "seed {seed}: {kept_apart}");
+        let turned = self::judged(&texts, Shingles::Words(3), Guard::Rare, true);
+        assert_eq!(turned.dropped_for, judged.dropped_for, "seed {seed}");
+    }
+}
+
+#[test]
+fn forms_stay_and_crowds_and_copies_go() {
+    for shingles in [Shingles::Words(3), Shingles::Words(2), Shingles::Chars(9)] {
+        let (mut lost, mut left, mut copies) = (0, 0, 0);
+        for seed in 1..4 {
+            let (texts, copy_of) = corpus(&mut Random(seed * 1_013));
+            let found = judged(&texts, shingles, Guard::Rare, false).dropped_for;
+            copies += copy_of.iter().flatten().count();
+            for (at, of) in copy_of.iter().enumerate() {
+                let has_kept_copy = (0..texts.len())
+                    .any(|other| copy_of[other] == Some(at) && found[other].is_none());
+                lost += usize::from(of.is_none() && found[at].is_some() && !has_kept_copy);
+                left +=
+                    usize::from(of.is_some_and(|of| found[of].is_none()) && found[at].is_none());
+            }
+        }
+        assert!(
+            lost == 0 && left * 20 <= copies,
+            "{shingles}: {lost} lost, {left} of {copies} left"
+        );
+    }
+}
+
+#[test]
+fn only_numbers_set_two_texts_apart_and_a_copy_of_either_goes() {
+    let mut random = Random(5);
+    let form = text(&mut random, 80);
+    let filled = |number: usize| {
+        let mut filled = form.clone();
+        (filled[11], filled[40]) = (format!("{number}"), format!("{}.50", number * 7));
+        filled.join(" ")
+    };
+    let mut texts: Vec<String> = (1..=9).map(filled).collect();
+    // A copy of the fourth with a typing error, and one in upper case.
+    texts.push(texts[3].replacen(&form[60], "tpying", 1));
+    texts.push(texts[6].to_uppercase());
+    for guard in [Guard::Numbers, Guard::Rare] {
+        let found = judged(&texts, Shingles::Words(3), guard, false);
+        assert_eq!(found.dropped_for[..9], [None; 9], "{guard:?}");
+        assert!(found.apart[1..9].iter().all(|apart| *apart == Some(Apart::Numbers)));
+        assert_eq!((found.dropped_for[9].is_some(), found.dropped_for[10]), (true, Some(6)));
+    }
+    let all = judged(&texts, Shingles::Words(3), Guard::None, false).dropped_for;
+    assert_eq!(all.iter().flatten().count(), 10);
+}
+
+#[test]
+fn a_guard_has_a_name_and_others_are_refused() {
+    let guards = ["none", "numbers", "rare"].map(|name| name.parse::<Guard>().unwrap());
+    assert_eq!(guards, [Guard::None, Guard::Numbers, Guard::Rare]);
+    let wrong = "all".parse::<Guard>().unwrap_err().to_string();
+    assert!(wrong.contains("none, numbers or rare"), "{wrong}");
+}
