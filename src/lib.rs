@@ -179,10 +179,10 @@ pub use dedup::{
 pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
-    Comparisons, Conditions, Decision, Document, DocumentView, Documents, Durability, Edit, Event,
-    Exact, Fetch, Imported, Index, Keep, Key, Keys, Link, Maintained, Maintenance, Match, Newcomer,
-    Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot,
-    Stats, Verification, VerifiedAdmit, Written,
+    Comparisons, ConditionSetting, Conditions, Decision, Document, DocumentView, Documents,
+    Durability, Edit, Event, Exact, Fetch, Imported, Index, Keep, Key, Keys, Link, Maintained,
+    Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader,
+    Recovery, Salvaged, SettingValue, Snapshot, Stats, Verification, VerifiedAdmit, Written,
 };
 pub use nearkin_sketch::{
     Containment, Details, Difference, Error, ErrorKind, FoldOptions, Item, ItemHash, Normalise,

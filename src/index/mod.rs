@@ -34,11 +34,11 @@ pub use files::copy::{Imported, Salvaged};
 pub use files::seal::{Sealed, Ticket, seal};
 pub(crate) use files::sharded::shard_of;
 pub use files::sharded::{Manifest, ManifestFile, Shards};
-pub(crate) use read::setters::setters;
+pub(crate) use read::conditions::setters;
 pub use read::{
-    Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, Conditions, Document,
-    DocumentView, Documents, Exact, Fetch, Keys, Link, Maintained, Match, Pair, Pairs, Progress,
-    Queries, Query, Recovery, Snapshot, Stats, Verification,
+    Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, ConditionSetting,
+    Conditions, Document, DocumentView, Documents, Exact, Fetch, Keys, Link, Maintained, Match,
+    Pair, Pairs, Progress, Queries, Query, Recovery, SettingValue, Snapshot, Stats, Verification,
 };
 pub use state::event::Event;
 pub use state::key::Key;

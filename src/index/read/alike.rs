@@ -66,6 +66,21 @@ impl Alike {
         self
     }
 
+    /// The condition of a minimum similarity, a minimum containment, or both. Without either, the
+    /// similarity is at least `own`, the threshold of an index. With a containment, the default of
+    /// the similarity is 0.
+    ///
+    /// ```
+    /// use nearkin::Alike;
+    ///
+    /// assert_eq!(Alike::from_minima(None, None, 0.7), Alike::similar(0.7));
+    /// assert_eq!(Alike::from_minima(None, Some(0.9), 0.7), Alike::contained(0.9));
+    /// ```
+    pub fn from_minima(threshold: Option<f64>, contained: Option<f64>, own: f64) -> Self {
+        let own = if contained.is_some() { 0.0 } else { own };
+        Self { threshold: threshold.unwrap_or(own), contained, is_verified: false }
+    }
+
     /// Searches below the minimum, by three standard errors, so that nearly all true matches are
     /// found. (For a similarity, see [`Params::search_threshold`]; for containment, the standard
     /// error is that of [`Containment`].) The caller then compares the documents exactly, with

@@ -12,6 +12,8 @@ use std::time::Instant;
 
 mod settings;
 
+pub use settings::{ConditionSetting, SettingValue};
+
 /// The conditions of a search: of queries, of pairs and clusters, of admissions and of passage
 /// queries.
 ///
@@ -313,14 +315,7 @@ impl Conditions<'_> {
         if let Some(selection) = &self.selection {
             selection.check()?;
         }
-        let alike = match (self.contained, self.threshold) {
-            (None, None) => Alike::similar(own),
-            (None, Some(threshold)) => Alike::similar(threshold),
-            (Some(contained), None) => Alike::contained(contained),
-            (Some(contained), Some(threshold)) => {
-                Alike::contained(contained).and_similar(threshold)
-            }
-        };
+        let alike = Alike::from_minima(self.threshold, self.contained, own);
         let alike = if self.is_verified { alike.for_verification() } else { alike };
         alike.check()
     }
@@ -411,3 +406,53 @@ impl fmt::Debug for Conditions<'_> {
         shown.finish()
     }
 }
+
+/// Implements the setters of [`Conditions`] for a type with the field `conditions`.
+macro_rules! setters {
+    ($builder:ident) => {
+        impl<'a> $builder<'a> {
+            /// Sets all conditions at once; those set before are replaced.
+            #[inline]
+            pub fn conditions(mut self, conditions: $crate::Conditions<'a>) -> Self {
+                self.conditions = conditions;
+                self
+            }
+        }
+
+        $crate::index::setters! { $builder
+            "Sets the minimum similarity", threshold(threshold: f64);
+            "Sets the minimum containment", contained(contained: f64);
+            "Sets the minimum similarity and containment", alike(alike: impl Into<$crate::Alike>);
+            "Searches below the minimum, for a caller that compares the documents",
+                for_verification();
+            "Sets the maximum number of results", limit(limit: usize);
+            "Sets the maximum number of candidates", max_candidates(candidates: usize);
+            "Considers only keys that begin with this prefix", prefix(prefix: impl AsRef<[u8]>);
+            "Considers only documents of this time or later", after(time: u64);
+            "Considers only documents older than this time", before(time: u64);
+            "Considers only documents whose key and payload pass",
+                filter(filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a);
+            "Considers only documents that pass, by key, payload and time",
+                filter_document(
+                    filter: impl Fn($crate::DocumentView<'_>) -> bool + Send + Sync + 'a
+                );
+            "Stops at this time", deadline(deadline: std::time::Instant);
+            "Stops when this returns true", cancel_if(cancel: impl Fn() -> bool + Send + Sync + 'a);
+        }
+    };
+    ($builder:ident $($text:literal, $name:ident($($value:ident: $type:ty)?);)*) => {
+        impl<'a> $builder<'a> {
+            $(
+                #[doc = concat!($text, ": see [`Conditions::", stringify!($name), "`](crate::\
+                    Conditions::", stringify!($name), ").")]
+                #[inline]
+                pub fn $name(mut self $(, $value: $type)?) -> Self {
+                    self.conditions = self.conditions.$name($($value)?);
+                    self
+                }
+            )*
+        }
+    };
+}
+
+pub(crate) use setters;

@@ -25,7 +25,6 @@ pub(crate) mod scratch;
 pub(crate) mod search;
 mod search_memtable;
 pub(crate) mod selection;
-pub(crate) mod setters;
 pub(crate) mod stop;
 mod sweep;
 
@@ -38,7 +37,7 @@ pub use answer::{
 };
 pub use clusters::{Clusters, Link};
 pub use comparisons::Comparisons;
-pub use conditions::Conditions;
+pub use conditions::{ConditionSetting, Conditions, SettingValue};
 pub use exact::{Exact, Fetch};
 pub use listing::{Documents, Keys};
 pub use pairs::{CollapsedPairs, Pairs};

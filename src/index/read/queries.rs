@@ -3,10 +3,9 @@
 #[cfg(doc)]
 use crate::Query;
 use crate::format::bytes::index;
-use crate::index::read::conditions::Conditions;
+use crate::index::read::conditions::{Conditions, setters};
 use crate::index::read::query::{BATCH_SIGNATURES, CheckedTerms};
 use crate::index::read::scratch::SearchScratch;
-use crate::index::read::setters::setters;
 use crate::index::state::versions::Snapshot;
 use crate::{Answer, Result, Signature};
 use std::fmt;

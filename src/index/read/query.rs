@@ -7,10 +7,9 @@
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::candidate::Found;
-use crate::index::read::conditions::Conditions;
+use crate::index::read::conditions::{Conditions, setters};
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
-use crate::index::read::setters::setters;
 use crate::index::state::key::Key;
 use crate::index::state::versions::Snapshot;
 use crate::{Answer, Error, ErrorKind, Result, Signature};

@@ -10,9 +10,35 @@ use nearkin_sketch::engine::{COUNT, SHARE, SWITCH, each_once, parse, plain, unkn
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// The names of the settings of conditions.
-const KNOWN: &str =
-    "threshold, contained, verify, limit, max_candidates, deadline_ms, prefix, after, before";
+/// A setting of conditions: see [`Conditions::SETTINGS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConditionSetting {
+    /// Its name in [`Conditions::from_settings`] and in plain data.
+    pub name: &'static str,
+    /// What it takes.
+    pub value: SettingValue,
+    /// What it does, in a sentence or two.
+    pub meaning: &'static str,
+}
+
+/// What a setting takes: see [`ConditionSetting`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SettingValue {
+    /// A number from 0 to 1.
+    Share,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number, 0 or more.
+    Count,
+    /// A number of milliseconds, 0 or more.
+    Span,
+    /// Milliseconds since 1970, UTC: a whole number.
+    Time,
+    /// Text; as plain data also bytes.
+    Text,
+}
 
 /// What a setting takes that is a time.
 const TIME: &str = "milliseconds since 1970 (a whole number)";
@@ -22,7 +48,82 @@ fn from_now(span: Duration) -> Result<Instant> {
     time.ok_or_else(|| Error::invalid("deadline_ms is too far in the future"))
 }
 
+const fn setting(
+    name: &'static str,
+    value: SettingValue,
+    meaning: &'static str,
+) -> ConditionSetting {
+    ConditionSetting { name, value, meaning }
+}
+
+/// The error for a setting that does not exist.
+fn refused(name: &str) -> Error {
+    unknown(name, &Conditions::SETTINGS.map(|setting| setting.name).join(", "))
+}
+
 impl Conditions<'_> {
+    /// All settings, with what they take and what they mean: for programs that offer them to their
+    /// own users, such as a description of an API.
+    ///
+    /// ```
+    /// use nearkin::{Conditions, SettingValue};
+    ///
+    /// let limit = Conditions::SETTINGS.iter().find(|setting| setting.name == "limit").unwrap();
+    /// assert_eq!(limit.value, SettingValue::Count);
+    /// ```
+    pub const SETTINGS: [ConditionSetting; 9] = [
+        setting(
+            "threshold",
+            SettingValue::Share,
+            "Minimum similarity. Default: the index's own threshold.",
+        ),
+        setting(
+            "contained",
+            SettingValue::Share,
+            "Minimum part of the smaller document that the larger one contains. `threshold` is \
+             then 0 unless given.",
+        ),
+        setting(
+            "verify",
+            SettingValue::Switch,
+            "Whether to search below both minima, because the caller compares the documents.",
+        ),
+        setting(
+            "limit",
+            SettingValue::Count,
+            "Maximum number of results: the most similar matches, pairs in no particular order, \
+             the clusters with the smallest keys. Default: all.",
+        ),
+        setting(
+            "max_candidates",
+            SettingValue::Count,
+            "Maximum number of candidates compared; bounds the time where very many documents are \
+             similar. `complete` may then be false. Default: no limit.",
+        ),
+        setting(
+            "deadline_ms",
+            SettingValue::Span,
+            "Time for the search, in milliseconds. A query then answers what it has found, and \
+             `complete` is false; nothing is admitted. Default: no limit.",
+        ),
+        setting(
+            "prefix",
+            SettingValue::Text,
+            "Only documents whose key begins with these bytes: a tenant's part of the index. Keys \
+             in the request must begin with them, too.",
+        ),
+        setting(
+            "after",
+            SettingValue::Time,
+            "Only documents stored at this time or later, in milliseconds UTC.",
+        ),
+        setting(
+            "before",
+            SettingValue::Time,
+            "Only documents stored before this time, in milliseconds UTC.",
+        ),
+    ];
+
     fn set(self, name: &str, text: &str) -> Result<Self> {
         Ok(match name {
             "threshold" => self.threshold(plain(name, SHARE, text)?),
@@ -34,15 +135,14 @@ impl Conditions<'_> {
             "prefix" => self.prefix(text),
             "after" => self.after(plain(name, TIME, text)?),
             "before" => self.before(plain(name, TIME, text)?),
-            _ => return Err(unknown(name, KNOWN)),
+            _ => return Err(refused(name)),
         })
     }
 
-    /// Conditions from settings, each with its name and its value as text: `threshold`, `contained`
-    /// (0 to 1), `verify` (`true` or `false`: [`Conditions::for_verification`]), `limit`,
-    /// `max_candidates` (counts), `deadline_ms` (milliseconds from now), `prefix`, `after`,
-    /// `before` (milliseconds since 1970, UTC). Their meaning is that of the methods of these
-    /// names. A filter is code and has no setting.
+    /// Conditions from settings ([`Conditions::SETTINGS`]), each with its name and its value as
+    /// text. Their meaning is that of the methods of these names; `verify` is
+    /// [`Conditions::for_verification`], and `deadline_ms` is [`Conditions::deadline`] in
+    /// milliseconds from now. A filter is code and has no setting.
     ///
     /// ```
     /// use nearkin::Conditions;
@@ -194,7 +294,7 @@ mod tests {
             "Conditions { threshold: 0.8, contained: 0.5, limit: 10, max_candidates: 1000, \
              prefix: \"acme/\", after: 5, before: 6, for_verification: set, deadline: set }"
         );
-        assert_eq!(KNOWN, all.map(|(name, _)| name).join(", "));
+        assert_eq!(Conditions::SETTINGS.map(|setting| setting.name), all.map(|(name, _)| name));
         let refused = |settings: &[(&str, &str)], why: &str| {
             let error = Conditions::from_settings(settings.iter().copied()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
@@ -211,7 +311,7 @@ mod tests {
                 refused(&[(name, "often")], name);
             }
         }
-        refused(&[("treshold", "0.7")], KNOWN);
+        refused(&[("treshold", "0.7")], "there are threshold, contained, verify, limit, max_");
         refused(&[("after", "6"), ("before", "6")], "after must be less than before");
         refused(&[("threshold", "NaN")], "from 0 to 1");
         refused(&[("threshold", "x")], "threshold must be a number from 0 to 1, not \"x\"");

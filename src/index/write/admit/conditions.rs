@@ -2,8 +2,7 @@
 
 use crate::index::read::Alike;
 use crate::index::read::candidate::Found;
-use crate::index::read::conditions::Conditions;
-use crate::index::read::setters::setters;
+use crate::index::read::conditions::{Conditions, setters};
 use crate::index::read::stop::Stop;
 use crate::index::state::versions::Snapshot;
 use crate::index::write::batch::Operation;
