@@ -2,11 +2,9 @@
 
 // Checks and converts arguments. A wrong type is a `TypeError`, as for Node's own calls.
 
-/**
- * @import {
- *   Abortable, AdmitOptions, Document, Edit, InsertOptions, Key, Newcomer, QueryOptions, Time,
- * } from './types.js'
- */
+/** @import { Abortable, Document, Edit, InsertOptions, Key, Newcomer, Time } from './types.js' */
+
+const { native } = require('./load.js');
 
 /** Half of a surrogate pair, which has no UTF-8. */
 const HALF = /\p{Cs}/u;
@@ -179,29 +177,39 @@ function listOf(all, name, each) {
 }
 
 /**
- * The settings of the engine whose options have another name.
+ * What an option takes, by what the engine's setting takes.
  * @type {Record<string, string>}
  */
-const SETTINGS = { reject: 'threshold', timeoutMs: 'deadline_ms' };
+const TYPES = {
+  Share: 'number',
+  Switch: 'boolean',
+  Count: 'number|Infinity',
+  Span: 'number|Infinity',
+  Time: 'number|Date',
+  Text: 'string',
+};
 
 /**
- * The conditions of a search. Each has the name of the engine's setting, in camelCase, unless
- * `SETTINGS` says otherwise.
- * @type {Record<keyof QueryOptions, string>}
+ * The engine's setting of each option.
+ * @type {Record<string, string>}
  */
-const QUERY = {
-  threshold: 'number',
-  contained: 'number',
-  limit: 'number|Infinity',
-  maxCandidates: 'number|Infinity',
-  timeoutMs: 'number|Infinity',
-  after: 'number|Date',
-  before: 'number|Date',
-  prefix: 'any',
-};
+const SETTINGS = { reject: 'threshold' };
+
+/**
+ * The conditions of a search, which the engine lists.
+ * @type {Record<string, string>}
+ */
+const QUERY = {};
+for (const [option, setting, takes] of native.listConditions()) {
+  SETTINGS[option] = setting;
+  QUERY[option] = TYPES[takes];
+}
+// Its bytes need not be text.
+QUERY.prefix = 'any';
+
 const { maxCandidates: _, ...PAIRS } = { ...QUERY, signal: 'any' };
 const { threshold: reject, ...OTHERS } = QUERY;
-/** @type {Record<keyof (AdmitOptions & Abortable), string>} */
+/** @type {Record<string, string>} */
 const ADMIT = { reject, relate: 'number', keep: 'string', ...OTHERS, signal: 'any' };
 
 /** The options of each kind of search. */

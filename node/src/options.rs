@@ -1,6 +1,7 @@
 //! The conditions of searches and admissions: the engine parses and checks the options of a caller.
 
-use nearkin::{Admit, Conditions, Error, Keep};
+use napi_derive::napi;
+use nearkin::{Admit, ConditionSetting, Conditions, Error, Keep};
 
 use crate::failure::Failure;
 use crate::job::Stop;
@@ -17,12 +18,20 @@ pub(crate) fn conditions(
     Ok(prefix.into_iter().fold(conditions, |conditions, prefix| conditions.prefix(owned(prefix))))
 }
 
-/// The failure for a refused setting. Its message begins with the option of JavaScript in place of
-/// the engine's setting.
-fn of_option(error: Error) -> Failure {
-    let mut failure = Failure::from(error);
-    let ends = failure.message.find(['=', ' ']).unwrap_or_default();
-    let setting = &failure.message[..ends];
+/// The conditions that JavaScript gives as options: the option, the engine's setting, and what it
+/// takes. `verify` is for callers that compare the documents.
+#[napi]
+#[must_use]
+pub fn list_conditions() -> Vec<Vec<String>> {
+    let settings = Conditions::SETTINGS.iter().filter(|setting| setting.name != "verify");
+    let shown = |one: &ConditionSetting| {
+        vec![option_of(one.name), one.name.to_owned(), format!("{:?}", one.value)]
+    };
+    settings.map(shown).collect()
+}
+
+/// The option of JavaScript for a setting of the engine.
+fn option_of(setting: &str) -> String {
     let mut words = if setting == "deadline_ms" { "timeout_ms" } else { setting }.split('_');
     let mut option = words.next().unwrap_or_default().to_owned();
     for word in words {
@@ -30,6 +39,15 @@ fn of_option(error: Error) -> Failure {
         option.push_str(&first.to_ascii_uppercase());
         option.push_str(rest);
     }
+    option
+}
+
+/// The failure for a refused setting. Its message begins with the option of JavaScript in place of
+/// the engine's setting.
+fn of_option(error: Error) -> Failure {
+    let mut failure = Failure::from(error);
+    let ends = failure.message.find(['=', ' ']).unwrap_or_default();
+    let option = option_of(&failure.message[..ends]);
     failure.message.replace_range(..ends, &option);
     failure
 }

@@ -117,10 +117,7 @@ fn terms(args: &Admit) -> Result<nearkin::Admit<'static>, Failure> {
 /// The minimum similarity and, if given, the minimum containment at which a stored document counts
 /// as a duplicate.
 fn alike(args: &Admit) -> Alike {
-    match args.contained {
-        Some(contained) => Alike::contained(contained).and_similar(args.reject.unwrap_or(0.0)),
-        None => args.reject.unwrap_or(REJECT_DEFAULT).into(),
-    }
+    Alike::from_minima(args.reject, args.contained, REJECT_DEFAULT)
 }
 
 /// Admits a chunk of documents and prints the decisions.

@@ -21,7 +21,6 @@ use crate::error::{InvalidError, engine, from_engine};
 use crate::index::originals::{Make, Originals, with_originals};
 use crate::parallel::in_parts;
 use crate::progress::report;
-use crate::search::conditions::alike;
 use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
 use crate::tables::table::Table;
 
@@ -251,7 +250,7 @@ pub(crate) fn dedup_params(
     exact: bool,
     are_made: bool,
 ) -> PyResult<crate::sketch::params::Params> {
-    let (params, alike) = (params.get(), alike(threshold, Some(threshold), contained));
+    let (params, alike) = (params.get(), Alike::from_minima(Some(threshold), contained, threshold));
     engine(py, || of_kept(params, alike, exact, are_made))
         .map(crate::sketch::params::Params::from_inner)
 }

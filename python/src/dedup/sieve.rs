@@ -15,7 +15,6 @@ use crate::error::{InvalidError, engine};
 use crate::index::readable::Readable;
 use crate::lock::lock;
 use crate::options::{Threads, argument};
-use crate::search::conditions::alike;
 use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
 
 /// Decides rows in the order in which they arrive.
@@ -111,7 +110,7 @@ impl<'py> How<'py> {
 
     /// The condition under which a row is dropped.
     pub(crate) fn alike(&self) -> Alike {
-        alike(self.params.get().inner.threshold(), self.threshold, self.contained)
+        Alike::from_minima(self.threshold, self.contained, self.params.get().inner.threshold())
     }
 
     /// The state of the index of `against`.

@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::time::Instant;
 
-use nearkin::{Alike, DocumentView};
+use nearkin::{ConditionSetting, DocumentView, SettingValue};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,31 +13,19 @@ use crate::error::{InvalidError, from_engine};
 use crate::options::{Count, argument, duration, keywords, ms_of};
 use crate::search::answers::SeenDocument;
 
-/// The condition under which two documents match: their similarity is at least `threshold`
-/// (default: `own`). With `contained`, their containment must also be at least `contained`, and the
-/// default of `threshold` is 0.
-pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) -> Alike {
-    match contained {
-        Some(contained) => Alike::contained(contained).and_similar(threshold.unwrap_or(0.0)),
-        None => Alike::similar(threshold.unwrap_or(own)),
+/// The engine's settings that a search does not take: none.
+pub(crate) const OF_A_SEARCH: &[&str] = &[];
+/// Those that an admission does not take: it has them under other names, or not at all.
+pub(crate) const OF_AN_ADMISSION: &[&str] = &["threshold", "limit", "verify"];
+
+/// The keyword of a setting of the engine.
+fn keyword_of(setting: &ConditionSetting) -> &'static str {
+    match setting.name {
+        "verify" => "for_verification",
+        "deadline_ms" => "timeout",
+        name => name,
     }
 }
-
-/// The keywords of every search.
-pub(crate) const OF_A_SEARCH: &[&str] = &[
-    "threshold",
-    "limit",
-    "for_verification",
-    "contained",
-    "max_candidates",
-    "prefix",
-    "after",
-    "before",
-    "timeout",
-    "filter",
-];
-/// Those of an admission: without the first three, which it has under other names, or not at all.
-pub(crate) const OF_AN_ADMISSION: &[&str] = OF_A_SEARCH.split_at(3).1;
 
 /// The conditions of a search.
 #[derive(Debug, Clone)]
@@ -51,17 +39,23 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// Reads the keyword arguments of `method`, which takes those of `names`.
+    /// Reads the keyword arguments of `method`: those of the engine's settings but for `without`,
+    /// and a filter.
     pub(crate) fn new(
         py: Python<'_>,
         method: &str,
-        names: &[&str],
+        without: &[&str],
         keys: KeyType,
         given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let mut settings = Vec::new();
         let (mut prefix, mut filter, mut deadline) = (None, None, None);
-        keywords(method, names, given, |name, value| {
+        let known = || {
+            let settings = nearkin::Conditions::SETTINGS.iter();
+            settings.filter(|setting| !without.contains(&setting.name))
+        };
+        let names: Vec<&str> = known().map(keyword_of).chain(["filter"]).collect();
+        keywords(method, &names, given, |name, value| {
             if value.is_none() {
                 return Ok(());
             }
@@ -69,11 +63,15 @@ impl Conditions {
                 "prefix" => prefix = Some(key_bytes(value)?),
                 "filter" => filter = Some(function(value)?),
                 "timeout" => deadline = Some(deadline_of(value)?),
-                _ => settings.push(setting(name, value)?),
+                _ => {
+                    if let Some(setting) = known().find(|setting| keyword_of(setting) == name) {
+                        settings.push((setting.name, text_of(name, setting.value, value)?));
+                    }
+                }
             }
             Ok(())
         })?;
-        let is_contained = settings.iter().any(|(name, _)| name == "contained");
+        let is_contained = settings.iter().any(|(name, _)| *name == "contained");
         let engine = nearkin::Conditions::from_settings(settings);
         let mut engine = engine.map_err(|error| from_engine(py, &error))?;
         if let Some(prefix) = prefix {
@@ -103,17 +101,16 @@ impl Conditions {
     }
 }
 
-/// A keyword as a setting of the engine: its name there, and the value as text.
-fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
-    let text = match name {
-        "limit" | "max_candidates" => argument::<Count>(value, name)?.0.to_string(),
-        "after" | "before" => ms_of(value)?.to_string(),
-        "for_verification" => {
-            return Ok(("verify".to_owned(), argument::<bool>(value, name)?.to_string()));
-        }
-        _ => argument::<f64>(value, name)?.to_string(),
-    };
-    Ok((name.to_owned(), text))
+/// The value of a keyword as the text of a setting.
+fn text_of(name: &str, takes: SettingValue, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(match takes {
+        SettingValue::Switch => argument::<bool>(value, name)?.to_string(),
+        SettingValue::Count => argument::<Count>(value, name)?.0.to_string(),
+        SettingValue::Time => ms_of(value)?.to_string(),
+        SettingValue::Span => (duration(value, name)?.as_secs_f64() * 1_000.0).to_string(),
+        SettingValue::Share => argument::<f64>(value, name)?.to_string(),
+        _ => argument::<String>(value, name)?,
+    })
 }
 
 fn function(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

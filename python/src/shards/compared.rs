@@ -18,7 +18,6 @@ use crate::dedup::fates::{Fate, fates_table};
 use crate::dedup::rows::Work;
 use crate::error::{InvalidError, engine};
 use crate::index::originals::with_originals;
-use crate::search::conditions::alike;
 use crate::sketch::params::Params;
 use crate::sketch::signatures::Signatures;
 use crate::tables::table::Table;
@@ -126,7 +125,7 @@ pub(crate) fn compare(
     contained: Option<f64>,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
-    let alike = alike(threshold, Some(threshold), contained);
+    let alike = Alike::from_minima(Some(threshold), contained, threshold);
     let (left, right) =
         (Column::new(shingles, Role::Shingles)?, Column::new(other_shingles, Role::Shingles)?);
     check_rows(left.len(), right.len(), "other_shingles")?;
@@ -173,7 +172,7 @@ pub(crate) fn decide_in_order(
     shingles: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Table> {
     let (params, signatures) = (&params.get().inner, signatures.get());
-    let alike = alike(threshold, Some(threshold), contained);
+    let alike = Alike::from_minima(Some(threshold), contained, threshold);
     let kept = engine(py, || kept_index(&folder, params))?;
     let order: Vec<usize> = (0..signatures.len()).collect();
     let mut fates = vec![Fate::Kept; order.len()];

@@ -7,7 +7,6 @@ use pyo3::types::PyDict;
 use crate::arrow::{Field, Kind};
 use crate::error::InvalidError;
 use crate::options::{argument, keywords};
-use crate::search::conditions::alike;
 use crate::sketch::signatures::Signatures;
 
 /// The condition of a pair: a minimum similarity, and perhaps a minimum containment.
@@ -31,7 +30,7 @@ impl Condition {
             }
             Ok(())
         })?;
-        let alike = alike(threshold, Some(threshold), contained);
+        let alike = Alike::from_minima(Some(threshold), contained, threshold);
         Ok(Self { alike: if for_verification { alike.for_verification() } else { alike } })
     }
 

@@ -143,10 +143,7 @@ impl Likeness {
             Some(contained) => opened::warn_if_contained_are_missed(params, contained),
             None => opened::warn_if_missed(params, similarity),
         }
-        let alike = match contained {
-            Some(contained) => Alike::contained(contained).and_similar(similarity.unwrap_or(0.0)),
-            None => Alike::similar(similarity.unwrap_or(own)),
-        };
+        let alike = Alike::from_minima(similarity, contained, own);
         let is_decided_later = is_exact && (contained.is_some() || at_least.is_some());
         let sought = match (threshold, contained) {
             // An explicit --threshold alone determines what the index is searched for, even if the

@@ -5,7 +5,7 @@ use serde::Serialize;
 #[cfg(test)]
 use utoipa::ToSchema;
 
-use super::bodies::Blob;
+use super::blob::Blob;
 use nearkin_kit::input::originals::ExactFields;
 
 /// A stored document.

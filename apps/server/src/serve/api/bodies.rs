@@ -1,7 +1,6 @@
 //! Request bodies: JSON parsed into plain data. Unknown fields are errors.
 
 use std::error::Error as _;
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,21 +10,34 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use futures_core::Stream as _;
-use nearkin::{Alike, Conditions, Signature, Sketcher};
-use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::json;
+use nearkin::{Signature, Sketcher};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 #[cfg(test)]
 use utoipa::ToSchema;
 
+use super::blob::{Blob, Item};
+use super::conditions::HasConditions;
 use super::error_response::ErrorResponse;
 use crate::serve::shared::Shared;
-use nearkin_kit::base64;
-use nearkin_kit::output::JsonBytes;
 
 /// Maximum size of a refused body that is still read.
 const DISCARDED_BYTES_MAX: usize = 256 << 20;
+
+/// The number of results that a request asks for: `default` without a number, at most 1,000, which
+/// bounds the size of the answer.
+pub(crate) fn limit(given: Option<usize>, default: usize) -> Result<usize, ErrorResponse> {
+    match given.unwrap_or(default) {
+        limit @ 1..=1_000 => Ok(limit),
+        other => {
+            Err(ErrorResponse::invalid(format!("`limit` must be from 1 to 1000, not {other}")))
+        }
+    }
+}
+
+/// Default number of matches in an answer.
+pub(crate) const MATCHES_DEFAULT: usize = 10;
 
 /// A request body whose type is JSON and whose size is within the limit. It is parsed later, on a
 /// thread that may block, because parsing takes time.
@@ -128,86 +140,6 @@ fn too_large(most: usize) -> ErrorResponse {
     .advise("send smaller bodies, or start the server with a larger --body-bytes-max")
 }
 
-/// Bytes in JSON: a string, or `{"base64": "..."}` if they are not UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Blob(pub(crate) Vec<u8>);
-
-impl Serialize for Blob {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        JsonBytes(&self.0).serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Blob {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(BlobVisitor)
-    }
-}
-
-struct BlobVisitor;
-
-impl<'de> Visitor<'de> for BlobVisitor {
-    type Value = Blob;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or {\"base64\": \"...\"}")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Blob, E> {
-        Ok(Blob(text.as_bytes().to_vec()))
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Blob, M::Error> {
-        let Some((name, text)) = map.next_entry::<String, String>()? else {
-            return Err(M::Error::missing_field("base64"));
-        };
-        let more = map.next_key::<String>()?;
-        if let Some(name) = Some(name).filter(|name| name != "base64").or(more) {
-            return Err(M::Error::custom(format!("unknown field `{name}`, expected `base64`")));
-        }
-        let bytes = base64::decode(&text);
-        bytes.map(Blob).ok_or_else(|| M::Error::custom("this is not base64 with its padding"))
-    }
-}
-
-/// An item of a set: a string, or an integer, which stands for its digits.
-#[derive(Debug)]
-pub(crate) struct Item(String);
-
-impl AsRef<[u8]> for Item {
-    fn as_ref(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-impl<'de> Deserialize<'de> for Item {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ItemVisitor)
-    }
-}
-
-struct ItemVisitor;
-
-impl Visitor<'_> for ItemVisitor {
-    type Value = Item;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or an integer from -2^63 to 2^64 - 1")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Item, E> {
-        Ok(Item(text.to_owned()))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Item, E> {
-        Ok(Item(number.to_string()))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Item, E> {
-        Ok(Item(number.to_string()))
-    }
-}
-
 /// Computes a signature from a text, items or rows. Exactly one of the three must be given.
 pub(crate) fn signature(
     sketcher: &Sketcher,
@@ -303,56 +235,12 @@ pub(crate) struct RemoveBody {
     pub(crate) key: Blob,
 }
 
-/// Declares a body with the conditions that queries and admissions have in common, after its own
-/// fields. Not a flattened struct, whose errors would not list the fields that there are.
-macro_rules! with_conditions {
-    ($(#[$of:meta])* struct $name:ident { $($own:tt)* }) => {
-        $(#[$of])*
-        pub(crate) struct $name {
-            $($own)*
-            /// Only documents whose key begins with these bytes count: a tenant's part of the
-            /// index. `key` and `keys` must begin with them, too.
-            pub(crate) prefix: Option<Blob>,
-            /// Only documents stored at this time or later, in milliseconds UTC.
-            pub(crate) after: Option<u64>,
-            /// Only documents stored before this time.
-            pub(crate) before: Option<u64>,
-            /// Maximum number of candidates compared; bounds the time where very many documents are
-            /// similar. `complete` may then be false. Default: no limit.
-            pub(crate) max_candidates: Option<usize>,
-            /// Time for the search, in milliseconds. A query then answers what it has found, and
-            /// `complete` is false; nothing is admitted. Default: no limit.
-            #[cfg_attr(test, schema(minimum = 0))]
-            pub(crate) deadline_ms: Option<f64>,
-        }
-
-        impl $name {
-            /// The conditions of a search that begins now, with this condition of a match.
-            pub(crate) fn conditions(
-                &self,
-                alike: Alike,
-            ) -> Result<Conditions<'static>, ErrorResponse> {
-                let Self { after, before, max_candidates, deadline_ms, .. } = self;
-                let given = json!({
-                    "after": after, "before": before,
-                    "max_candidates": max_candidates, "deadline_ms": deadline_ms,
-                });
-                let conditions = Conditions::deserialize(given)
-                    .map_err(|error| ErrorResponse::invalid(error.to_string()))?;
-                let prefix = self.prefix.as_ref().map_or(&[][..], |prefix| &prefix.0);
-                Ok(conditions.alike(alike).prefix(prefix))
-            }
-        }
-    };
-}
-
-with_conditions! {
 /// A query: exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Query))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-struct QueryBody {
+pub(crate) struct QueryBody {
     /// For an index of texts.
     pub(crate) text: Option<String>,
     /// For an index of sets (`--shingles items`).
@@ -366,16 +254,9 @@ struct QueryBody {
     /// Keys of stored documents to query together. There is one answer: it lists each match once,
     /// with its highest similarity to any of these documents.
     pub(crate) keys: Option<Vec<Blob>>,
-    /// Minimum similarity of a match. Default: the index's own threshold.
-    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
-    pub(crate) threshold: Option<f64>,
     /// Maximum number of matches.
     #[cfg_attr(test, schema(minimum = 1, maximum = 1000, default = 10))]
     pub(crate) limit: Option<usize>,
-    /// Only documents that contain, or are contained in, what is searched for: the larger one
-    /// contains at least this part of the smaller one. `threshold` is then 0 unless given.
-    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
-    pub(crate) contained: Option<f64>,
     /// Whether to compare the documents themselves, which needs a server with `--texts`: matches
     /// below `threshold` or `contained` are dropped, and the others have `exact`. With `text`,
     /// `texts`, `items` or `key`.
@@ -387,16 +268,18 @@ struct QueryBody {
     #[cfg_attr(test, schema(default = false))]
     pub(crate) payloads: bool,
 }
+
+impl HasConditions for QueryBody {
+    const WITHOUT: &[&str] = &["limit"];
 }
 
-with_conditions! {
 /// Inserts a document unless a stored one is too similar. Exactly one of `text`, `items` and
 /// `rows` is needed.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Admit))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-struct AdmitBody {
+pub(crate) struct AdmitBody {
     pub(crate) key: Blob,
     /// For an index of texts.
     pub(crate) text: Option<String>,
@@ -424,6 +307,9 @@ struct AdmitBody {
     #[cfg_attr(test, schema(default = false))]
     pub(crate) payloads: bool,
 }
+
+impl HasConditions for AdmitBody {
+    const WITHOUT: &[&str] = &["threshold", "contained", "limit"];
 }
 
 /// Which of a document and its duplicates is kept; default `first`. `longest`: the new one if it
@@ -451,25 +337,6 @@ impl From<Keep> for nearkin::Keep {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_strings_or_base64() {
-        let blob = |json: &str| serde_json::from_str::<Blob>(json).map_err(|e| e.to_string());
-        assert_eq!(blob("\"a\\u00e9\"").unwrap().0, "a\u{e9}".as_bytes());
-        assert_eq!(blob("{\"base64\":\"/w==\"}").unwrap().0, [0xff]);
-        assert_eq!(serde_json::to_string(&Blob(vec![0xff])).unwrap(), "{\"base64\":\"/w==\"}");
-        assert_eq!(serde_json::to_string(&Blob(b"a".to_vec())).unwrap(), "\"a\"");
-        for (bad, wrong) in [
-            ("7", "expected a string or {\"base64\""),
-            ("{\"base64\":\"/w\"}", "not base64"),
-            ("{}", "missing field `base64`"),
-            ("{\"hex\":\"ff\"}", "unknown field `hex`"),
-            ("{\"base64\":\"/w==\",\"x\":\"\"}", "unknown field `x`"),
-        ] {
-            let said = blob(bad).unwrap_err();
-            assert!(said.contains(wrong), "{bad}: {said}");
-        }
-    }
 
     #[test]
     fn unknown_fields_and_items_that_are_none_are_refused() {

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use nearkin::{ConditionSetting, SettingValue};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{
     AdditionalProperties, Object, ObjectBuilder, OneOfBuilder, SchemaType, Type,
@@ -15,8 +16,11 @@ use super::answers::{
     Admitted, Answered, Answers, BatchWritten, ClusterLine, DocumentList, PairLine, PrefixRemoved,
     Stored, TextRead, Written,
 };
-use super::bodies::{AdmitBody, Blob, Item, Operations, Put, QueryBody};
+use super::blob::{Blob, Item};
+use super::bodies::{AdmitBody, Operations, Put, QueryBody};
+use super::conditions::{HasConditions, settings};
 use super::error_response::{ErrorObject, KINDS};
+use crate::serve::handlers::lines;
 use crate::serve::handlers::state::{HealthObject, ServerStatsObject};
 use crate::serve::http::paths;
 
@@ -231,59 +235,64 @@ fn reference(name: &str) -> Value {
 
 /// The parameters that a route takes after `?`.
 fn parameters(id: &str) -> Value {
-    let share = json!({"type": "number", "minimum": 0, "maximum": 1});
-    let text = json!({"type": "string"});
-    let time = json!({"type": "integer", "format": "int64", "minimum": 0});
-    let lines = json!({"type": "integer", "minimum": 0});
+    let text = || json!({"type": "string"});
+    let count = json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100});
+    let payloads = json!({"type": "boolean", "default": false});
     let prefix = "Only keys that begin with these bytes, percent-encoded.";
-    let key_prefix = ("prefix", &text, false, prefix);
-    let conditions = [
-        ("threshold", &share, false, "Minimum similarity. Default: the index's own threshold."),
-        (
-            "contained",
-            &share,
-            false,
-            "Minimum part of the smaller document that the larger one \
-            contains. `threshold` is then 0 unless given.",
-        ),
-        key_prefix,
-        ("after", &time, false, "Only documents stored then or later, in milliseconds UTC."),
-        ("before", &time, false, "Only documents stored before this time."),
-        (
-            "limit",
-            &lines,
-            false,
-            "Maximum number of lines: of pairs in no particular order, of the clusters with the \
-            smallest keys. Default: all.",
-        ),
-    ];
-    let page = [
-        key_prefix,
-        ("after", &text, false, "Only keys greater than this one: `after` of the page before."),
-        (
-            "limit",
-            &json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
-            false,
-            "Maximum number of documents on the page.",
-        ),
-        (
-            "payloads",
-            &json!({"type": "boolean", "default": false}),
-            false,
-            "Whether to return payloads.",
-        ),
-    ];
-    let all: &[(&str, &Value, bool, &str)] = match id {
-        "pairs" | "clusters" => &conditions,
-        "listDocuments" => &page,
-        "deleteDocuments" => &[("prefix", &text, true, "The beginning of the keys to remove.")],
-        _ => &[],
+    let after = "Only keys greater than this one: `after` of the page before.";
+    let all = match id {
+        "pairs" | "clusters" => settings(lines::WITHOUT)
+            .map(|setting| {
+                let schema = match setting.value {
+                    SettingValue::Text => text(),
+                    _ => schema_of(setting),
+                };
+                (setting.name, schema, false, setting.meaning)
+            })
+            .collect(),
+        "listDocuments" => vec![
+            ("prefix", text(), false, prefix),
+            ("after", text(), false, after),
+            ("limit", count, false, "Maximum number of documents on the page."),
+            ("payloads", payloads, false, "Whether to return payloads."),
+        ],
+        "deleteDocuments" => vec![("prefix", text(), true, "The beginning of the keys to remove.")],
+        _ => Vec::new(),
     };
-    let parameter = |(name, schema, required, text): &(&str, &Value, bool, &str)| {
-        json!({"name": name, "in": "query", "required": required, "schema": schema,
+    all.into_iter()
+        .map(|(name, schema, required, text)| {
+            json!({"name": name, "in": "query", "required": required, "schema": schema,
             "description": text})
-    };
-    all.iter().map(parameter).collect()
+        })
+        .collect()
+}
+
+/// The type of a condition.
+fn schema_of(setting: &ConditionSetting) -> Value {
+    match setting.value {
+        SettingValue::Share => {
+            json!({"type": "number", "format": "double", "minimum": 0, "maximum": 1})
+        }
+        SettingValue::Switch => json!({"type": "boolean"}),
+        SettingValue::Count => json!({"type": "integer", "minimum": 0}),
+        SettingValue::Span => json!({"type": "number", "format": "double", "minimum": 0}),
+        SettingValue::Time => json!({"type": "integer", "format": "int64", "minimum": 0}),
+        _ => reference("Bytes"),
+    }
+}
+
+/// Describes the conditions that a body has beside its own fields.
+fn add_conditions<T: HasConditions + ToSchema>(schemas: &mut Value) {
+    for setting in settings(T::WITHOUT) {
+        let mut field = schema_of(setting);
+        if let Some(kind) = field.get("type").cloned() {
+            field["type"] = json!([kind, "null"]);
+        } else {
+            field = json!({"oneOf": [field, {"type": "null"}]});
+        }
+        field["description"] = json!(setting.meaning);
+        schemas[&*T::name()]["properties"][setting.name] = field;
+    }
 }
 
 type Schemas = Vec<(String, RefOr<Schema>)>;
@@ -317,6 +326,8 @@ fn schemas() -> serde_json::Result<Value> {
     for (name, schema) in all {
         schemas[name] = serde_json::to_value(schema)?;
     }
+    add_conditions::<QueryBody>(&mut schemas);
+    add_conditions::<AdmitBody>(&mut schemas);
     // Each operation is an object with exactly one field.
     if let Some(choices) = schemas["Operation"]["oneOf"].as_array_mut() {
         for choice in choices {

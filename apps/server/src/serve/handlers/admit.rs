@@ -7,27 +7,13 @@ use axum::extract::State;
 use nearkin::{Decision, Newcomer, Outcome};
 
 use crate::serve::api::answers::{self, Admitted, Decided};
-use crate::serve::api::bodies::{self, AdmitBody, Body};
+use crate::serve::api::bodies::{self, AdmitBody, Body, MATCHES_DEFAULT};
+use crate::serve::api::conditions::WithConditions;
 use crate::serve::api::error_response::ErrorResponse;
 use crate::serve::shared::Shared;
 
-/// Default number of matches in an answer.
-const LIMIT_DEFAULT: usize = 10;
-
-/// Maximum number of matches in an answer. Bounds the size of the answer.
-const LIMIT_MAX: usize = 1_000;
-
 /// Default minimum similarity to reject a document, as in `nearkin admit`.
 const REJECT_DEFAULT: f64 = 0.9;
-
-pub(crate) fn limit(given: Option<usize>) -> Result<usize, ErrorResponse> {
-    match given.unwrap_or(LIMIT_DEFAULT) {
-        limit @ 1..=LIMIT_MAX => Ok(limit),
-        other => Err(ErrorResponse::invalid(format!(
-            "`limit` must be from 1 to {LIMIT_MAX}, not {other}"
-        ))),
-    }
-}
 
 pub(crate) async fn admit(
     State(shared): State<Arc<Shared>>,
@@ -36,12 +22,16 @@ pub(crate) async fn admit(
     shared.work(move |shared| decide(shared, &body.read()?)).await
 }
 
-fn decide(shared: &Shared, request: &AdmitBody) -> Result<Json<Admitted>, ErrorResponse> {
+fn decide(
+    shared: &Shared,
+    WithConditions { own: request, conditions }: &WithConditions<AdmitBody>,
+) -> Result<Json<Admitted>, ErrorResponse> {
     let AdmitBody { key, text, items, rows, payload, payloads, .. } = request;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
     let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
     let reject = request.reject.unwrap_or(REJECT_DEFAULT);
-    let conditions = request.conditions(reject.into())?.limit(limit(request.limit)?);
+    let limit = bodies::limit(request.limit, MATCHES_DEFAULT)?;
+    let conditions = conditions.begin()?.threshold(reject).limit(limit);
     let terms = nearkin::Admit::at(conditions)
         .relate(request.relate.unwrap_or(reject))
         .keep(request.keep.into());

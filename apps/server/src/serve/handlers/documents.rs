@@ -10,7 +10,8 @@ use axum::http::{StatusCode, Uri};
 use nearkin::{Batch, Edit, Outcome, Signature};
 
 use crate::serve::api::answers::{self, BatchWritten, Stored, Written};
-use crate::serve::api::bodies::{self, Blob, Body, Operation, Operations, Put};
+use crate::serve::api::blob::Blob;
+use crate::serve::api::bodies::{self, Body, Operation, Operations, Put};
 use crate::serve::api::error_response::ErrorResponse;
 use crate::serve::http::url;
 use crate::serve::shared::Shared;
@@ -20,12 +21,7 @@ const PREFIX: &str = "/v1/documents/";
 
 /// The key in the path of a document.
 fn key_of(uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
-    key_after(PREFIX, uri)
-}
-
-/// The percent-decoded key after a path prefix. A key may contain any bytes.
-pub(crate) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
-    url::decoded(uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes())
+    url::key_after(PREFIX, uri)
 }
 
 /// An insert. Without a payload, the stored payload stays.

@@ -23,7 +23,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use crate::serve::api::answers::{ClusterLine, PairLine};
-use crate::serve::api::bodies::Blob;
+use crate::serve::api::blob::Blob;
+use crate::serve::api::conditions::settings;
 use crate::serve::api::error_response::ErrorResponse;
 use crate::serve::http::url::Parameters;
 use crate::serve::shared::Shared;
@@ -44,6 +45,10 @@ const SILENCE: Duration = Duration::from_millis(500);
 
 /// Interval between two looks at whether the server stops, while the client reads nothing.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// The settings that these searches do not take: they compare all candidates, and end when the
+/// client disconnects.
+pub(crate) const WITHOUT: &[&str] = &["max_candidates", "deadline_ms"];
 
 pub(crate) async fn pairs(
     State(shared): State<Arc<Shared>>,
@@ -90,7 +95,7 @@ pub(crate) async fn clusters(
 
 /// The conditions that the parameters name, checked before the answer begins.
 fn checked(shared: &Shared, uri: &Uri) -> Result<(Snapshot, Conditions<'static>), ErrorResponse> {
-    let known = ["threshold", "contained", "prefix", "after", "before", "limit"];
+    let known: Vec<_> = settings(WITHOUT).map(|setting| setting.name).collect();
     let conditions = Parameters::parse(uri, &known)?.conditions()?;
     let snapshot = shared.index.snapshot();
     // Conditions are checked first; a search that is cancelled at once reads nothing.

@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::http::Uri;
 
 use crate::serve::api::answers::{DocumentList, ListedDocument, PrefixRemoved};
-use crate::serve::api::bodies::Blob;
+use crate::serve::api::blob::Blob;
+use crate::serve::api::bodies;
 use crate::serve::api::error_response::ErrorResponse;
 use crate::serve::http::url::Parameters;
 use crate::serve::shared::Shared;
@@ -15,19 +16,12 @@ use crate::serve::shared::Shared;
 /// Default number of documents on a page.
 const PAGE_DEFAULT: usize = 100;
 
-/// Maximum number of documents on a page. Bounds the size of the answer.
-const PAGE_MAX: usize = 1_000;
-
 pub(crate) async fn list(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Json<DocumentList>, ErrorResponse> {
     let parameters = Parameters::parse(&uri, &["prefix", "after", "limit", "payloads"])?;
-    let limit = parameters.parsed("limit")?.unwrap_or(PAGE_DEFAULT);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        let message = format!("`limit` must be from 1 to {PAGE_MAX}, not {limit}");
-        return Err(ErrorResponse::invalid(message));
-    }
+    let limit = bodies::limit(parameters.parsed("limit")?, PAGE_DEFAULT)?;
     let payloads = parameters.parsed("payloads")?.unwrap_or(false);
     let work = move |shared: &Shared| {
         let snapshot = shared.index.snapshot();

@@ -9,9 +9,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use nearkin::{Alike, Answer, Exact, Match, Original, Params, Signature, Snapshot};
 
-use super::admit::limit;
 use crate::serve::api::answers::{Answered, Answers, Found, QueryAnswer};
-use crate::serve::api::bodies::{self, Blob, Body, QueryBody};
+use crate::serve::api::blob::{Blob, Item};
+use crate::serve::api::bodies::{self, Body, MATCHES_DEFAULT, QueryBody};
+use crate::serve::api::conditions::{GivenConditions, WithConditions};
 use crate::serve::api::error_response::ErrorResponse;
 use crate::serve::shared::Shared;
 use nearkin_kit::input::originals::{ExactFields, Originals};
@@ -42,7 +43,8 @@ enum Sought<'a> {
     Keys(&'a [Blob]),
 }
 
-fn answer(shared: &Shared, request: &QueryBody) -> Result<QueryAnswer, ErrorResponse> {
+fn answer(shared: &Shared, body: &WithConditions<QueryBody>) -> Result<QueryAnswer, ErrorResponse> {
+    let WithConditions { own: request, conditions } = body;
     let QueryBody { text, texts, items, rows, key, keys, .. } = request;
     let given = [text.is_some(), items.is_some(), rows.is_some(), key.is_some(), keys.is_some()];
     let given = given.iter().filter(|given| **given).count() + usize::from(texts.is_some());
@@ -51,7 +53,7 @@ fn answer(shared: &Shared, request: &QueryBody) -> Result<QueryAnswer, ErrorResp
             "exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys` is needed",
         ));
     }
-    let search = Search::new(shared, request)?;
+    let search = Search::new(shared, request, conditions)?;
     if let Some(texts) = texts {
         if texts.len() > TEXTS_MAX || texts.len() * search.limit > MATCHES_MAX {
             let message = format!(
@@ -78,6 +80,7 @@ fn answer(shared: &Shared, request: &QueryBody) -> Result<QueryAnswer, ErrorResp
 struct Search<'a> {
     shared: &'a Shared,
     request: &'a QueryBody,
+    conditions: &'a GivenConditions,
     snapshot: Snapshot,
     limit: usize,
     /// The condition of a match.
@@ -89,14 +92,14 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(shared: &'a Shared, request: &'a QueryBody) -> Result<Self, ErrorResponse> {
+    fn new(
+        shared: &'a Shared,
+        request: &'a QueryBody,
+        conditions: &'a GivenConditions,
+    ) -> Result<Self, ErrorResponse> {
         let own = shared.index.params().threshold();
-        let alike = match request.contained {
-            Some(contained) => {
-                Alike::contained(contained).and_similar(request.threshold.unwrap_or(0.0))
-            }
-            None => Alike::similar(request.threshold.unwrap_or(own)),
-        };
+        let minimum = |name| conditions.number(name);
+        let alike = Alike::from_minima(minimum("threshold"), minimum("contained"), own);
         let originals = match (&shared.originals, request.exact) {
             (_, false) => None,
             (Some(originals), true) => Some(originals),
@@ -111,8 +114,9 @@ impl<'a> Search<'a> {
         Ok(Self {
             shared,
             request,
+            conditions,
             snapshot: shared.index.snapshot(),
-            limit: limit(request.limit)?,
+            limit: bodies::limit(request.limit, MATCHES_DEFAULT)?,
             alike,
             originals,
             deadline: Instant::now() + shared.limits.timeout,
@@ -122,7 +126,7 @@ impl<'a> Search<'a> {
     fn content(
         &self,
         text: Option<&str>,
-        items: Option<&[bodies::Item]>,
+        items: Option<&[Item]>,
         rows: Option<&[u64]>,
     ) -> Result<Sought<'a>, ErrorResponse> {
         let sketcher = &self.shared.sketcher;
@@ -148,8 +152,8 @@ impl<'a> Search<'a> {
         };
         answer.matches.truncate(self.limit);
         let params = self.shared.index.params();
-        let threshold = self.request.threshold.unwrap_or(answer.threshold);
-        let expected_recall = match self.request.contained {
+        let threshold = self.conditions.number("threshold").unwrap_or(answer.threshold);
+        let expected_recall = match self.conditions.number("contained") {
             Some(contained) => contained_recall(params, contained),
             None => self.shared.expected_recall(threshold),
         };
@@ -172,7 +176,7 @@ impl<'a> Search<'a> {
     /// Refuses a key that does not begin with the prefix, stored or not: a tenant's request must
     /// not reveal what another tenant has.
     fn check_prefix(&self, sought: &Sought<'_>) -> Result<(), ErrorResponse> {
-        let Some(prefix) = &self.request.prefix else { return Ok(()) };
+        let Some(prefix) = &self.conditions.prefix else { return Ok(()) };
         let keys = match sought {
             Sought::Key(key) => std::slice::from_ref(*key),
             Sought::Keys(keys) => keys,
@@ -193,7 +197,7 @@ impl<'a> Search<'a> {
         let is_decided_later = self.originals.is_some();
         let limit = if is_decided_later { LOOKED_AT_MAX } else { self.limit };
         let alike = if is_decided_later { self.alike.for_verification() } else { self.alike };
-        let conditions = self.request.conditions(alike)?.limit(limit);
+        let conditions = self.conditions.begin()?.alike(alike).limit(limit);
         let mut answer = query.conditions(conditions).run()?;
         if is_decided_later {
             answer.complete &= answer.found <= LOOKED_AT_MAX as u64;
@@ -254,7 +258,7 @@ impl<'a> Search<'a> {
 
     /// What the bands of the index miss, if that is much.
     fn warning(&self, params: &Params, threshold: f64) -> Option<String> {
-        if let Some(contained) = self.request.contained {
+        if let Some(contained) = self.conditions.number("contained") {
             let recall = contained_recall(params, contained);
             return (recall < 0.9).then(|| {
                 format!(

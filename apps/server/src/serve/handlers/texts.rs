@@ -6,10 +6,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 
-use super::documents::key_after;
 use crate::serve::api::answers::TextRead;
-use crate::serve::api::bodies::Blob;
+use crate::serve::api::blob::Blob;
 use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::http::url::key_after;
 use crate::serve::shared::Shared;
 use nearkin_kit::input::originals::TextNow;
 

@@ -8,8 +8,8 @@ use nearkin::Conditions;
 
 use crate::serve::api::error_response::ErrorResponse;
 
-/// Decodes a path.
-pub(crate) fn decoded(text: &[u8]) -> Result<Vec<u8>, ErrorResponse> {
+/// Decodes percent-encoded bytes.
+fn decoded(text: &[u8]) -> Result<Vec<u8>, ErrorResponse> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
@@ -31,6 +31,11 @@ pub(crate) fn decoded(text: &[u8]) -> Result<Vec<u8>, ErrorResponse> {
         }
     }
     Ok(bytes)
+}
+
+/// The decoded key after a path prefix. A key may contain any bytes.
+pub(crate) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
+    decoded(uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes())
 }
 
 /// The parameters of a request.
