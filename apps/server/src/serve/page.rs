@@ -1,15 +1,23 @@
-//! Handlers of the pages `/` and `/api`.
+//! Handlers of the pages `/`, `/api` and `/report`.
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use axum::http::{HeaderName, header};
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::IntoResponse;
 
+use super::api::error_response::ErrorResponse;
+use super::shared::Shared;
+use crate::report_page;
+use crate::report_page::links::Links;
+use crate::report_page::settings::PageSettings;
 use crate::web;
 
 const OWN_STYLE: &str = include_str!("page/page.css");
 const PAGE: &str = include_str!("page/page.html");
 const API: &str = include_str!("page/api.html");
+
+/// Maximum number of clusters of the report (the largest ones). It then has one or two megabytes.
+const CLUSTERS_MAX: usize = 1_000;
 
 fn page_script() -> String {
     let parts = [&[web::BASE][..], &web::TEXTS, &[include_str!("page/page.js")]];
@@ -32,6 +40,35 @@ pub(super) async fn api() -> impl IntoResponse {
     filled(API, &api_script())
 }
 
+/// The report about the whole index, as a page with a content security policy of its own. It
+/// includes texts only if clients may read them.
+pub(super) fn report(shared: &Shared, (): &()) -> Result<impl IntoResponse + use<>, ErrorResponse> {
+    let snapshot = shared.index.snapshot();
+    let settings = PageSettings {
+        title: shared.title.clone(),
+        threshold: snapshot.params().threshold(),
+        clusters_max: CLUSTERS_MAX,
+        made: report_page::now_ms(),
+        texts: true,
+        links: Links::none(),
+    };
+    let made = report_page::make(&snapshot, &settings, shared.originals.as_ref());
+    let made = made.map_err(|failure| {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        ErrorResponse::new(status, "internal", failure.to_string().replacen("error: ", "", 1))
+            .advise("`nearkin verify INDEX` lists damage, if there is any")
+    })?;
+    Ok((html("frame-ancestors 'none'".to_owned()), made.html))
+}
+
+/// The headers of a page with this content security policy.
+fn html(policy: String) -> [(HeaderName, String); 2] {
+    [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, policy),
+    ]
+}
+
 /// Fills in a page and its content security policy. Only the page's own script and style are
 /// allowed, by a random nonce.
 fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
@@ -41,13 +78,9 @@ fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
          connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
          frame-ancestors 'none'"
     );
-    let headers: [(HeaderName, String); 2] = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
-        (header::CONTENT_SECURITY_POLICY, policy),
-    ];
     let page = template.replace("@NONCE@", &nonce);
     let style = [web::STYLE, OWN_STYLE].concat();
-    (headers, page.replace("@STYLE@", &style).replace("@SCRIPT@", script))
+    (html(policy), page.replace("@STYLE@", &style).replace("@SCRIPT@", script))
 }
 
 /// Returns 64 random bits: the keys of the standard hasher come from the system's random generator.

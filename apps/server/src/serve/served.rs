@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use nearkin::{Admission, Admit, Batch, Document, Index, Newcomer, Params, Reader, Sketcher};
+use nearkin::{Admission, Admit, Batch, Index, Newcomer, Params, Reader, Sketcher};
 use nearkin::{Snapshot, Stats, Written};
 
 use super::api::error_response::ErrorResponse;
@@ -57,10 +57,6 @@ impl Served {
             Self::Writable(index) => index.stats(),
             Self::ReadOnly { reader, .. } => reader.stats(),
         }
-    }
-
-    pub(super) fn get(&self, key: &[u8]) -> nearkin::Result<Option<Document>> {
-        self.snapshot().get(key)
     }
 
     pub(super) fn write(&self, batch: Batch) -> Result<Written, ErrorResponse> {

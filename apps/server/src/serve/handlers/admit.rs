@@ -1,9 +1,6 @@
 //! Handler for admitting documents. The library decides; this module converts requests and answers.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use nearkin::{Decision, Newcomer, Outcome};
 
 use crate::serve::api::answers::{self, Admitted, Decided};
@@ -15,18 +12,9 @@ use crate::serve::shared::Shared;
 /// Default minimum similarity to reject a document, as in `nearkin admit`.
 const REJECT_DEFAULT: f64 = 0.9;
 
-pub(crate) async fn admit(
-    State(shared): State<Arc<Shared>>,
-    body: Body,
-) -> Result<Json<Admitted>, ErrorResponse> {
-    shared.work(move |shared| decide(shared, &body.read()?)).await
-}
-
-fn decide(
-    shared: &Shared,
-    WithConditions { own: request, conditions }: &WithConditions<AdmitBody>,
-) -> Result<Json<Admitted>, ErrorResponse> {
-    let AdmitBody { key, text, items, rows, payload, payloads, .. } = request;
+pub(crate) fn admit(shared: &Shared, body: &Body) -> Result<Json<Admitted>, ErrorResponse> {
+    let WithConditions { own: request, conditions } = body.read::<WithConditions<AdmitBody>>()?;
+    let AdmitBody { key, text, items, rows, payload, payloads, .. } = &request;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
     let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
     let reject = request.reject.unwrap_or(REJECT_DEFAULT);

@@ -1,28 +1,32 @@
-//! Handlers for documents by key, and for batches.
+//! Handlers for documents, one or many, and for their texts.
 //!
 //! Each write is one call of the library, which syncs all waiting writes together.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use nearkin::{Batch, Edit, Outcome, Signature};
 
-use crate::serve::api::answers::{self, BatchWritten, Stored, Written};
+use crate::serve::api::answers::{
+    self, BatchWritten, DocumentList, ListedDocument, PrefixRemoved, Stored, TextRead, Written,
+};
 use crate::serve::api::blob::Blob;
 use crate::serve::api::bodies::{self, Body, Operation, Operations, Put};
 use crate::serve::api::error_response::ErrorResponse;
-use crate::serve::http::url;
+use crate::serve::http::url::{Parameters, key_after};
 use crate::serve::shared::Shared;
+use nearkin_kit::input::originals::TextNow;
 
 /// Path prefix of documents.
 const PREFIX: &str = "/v1/documents/";
 
-/// The key in the path of a document.
-fn key_of(uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
-    url::key_after(PREFIX, uri)
-}
+/// Path prefix of texts.
+const TEXT_PREFIX: &str = "/v1/texts/";
+
+/// Maximum size of a text in an answer.
+const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// Default number of documents on a page.
+const PAGE_DEFAULT: usize = 100;
 
 /// An insert. Without a payload, the stored payload stays.
 fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>) -> Edit<'a> {
@@ -33,21 +37,16 @@ fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>
     }
 }
 
-pub(crate) async fn put(
-    State(shared): State<Arc<Shared>>,
-    uri: Uri,
-    body: Body,
+pub(crate) fn put(
+    shared: &Shared,
+    (uri, body): &(Uri, Body),
 ) -> Result<(StatusCode, Json<Written>), ErrorResponse> {
-    let key = key_of(&uri)?;
-    let work = move |shared: &Shared| {
-        let Put { text, items, rows, payload } = body.read()?;
-        let sketcher = &shared.sketcher;
-        let signature =
-            bodies::signature(sketcher, text.as_deref(), items.as_deref(), rows.as_deref())?;
-        let batch: Batch = [insert(&key, &signature, payload.as_ref())].into_iter().collect();
-        shared.index.write(batch)
-    };
-    let written = shared.work(work).await?;
+    let key = key_after(PREFIX, uri)?;
+    let Put { text, items, rows, payload } = body.read()?;
+    let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
+    let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
+    let batch: Batch = [insert(&key, &signature, payload.as_ref())].into_iter().collect();
+    let written = shared.index.write(batch)?;
     let outcome = written.outcomes.first().copied().unwrap_or(Outcome::Unchanged);
     let status = match outcome {
         Outcome::Inserted => StatusCode::CREATED,
@@ -57,69 +56,124 @@ pub(crate) async fn put(
     Ok((status, Json(Written { outcome, change: written.change })))
 }
 
-pub(crate) async fn get(
-    State(shared): State<Arc<Shared>>,
-    uri: Uri,
-) -> Result<Json<Stored>, ErrorResponse> {
-    let key = key_of(&uri)?;
-    let work = move |shared: &Shared| {
-        let Some(document) = shared.index.get(&key)? else {
-            return Err(ErrorResponse::unknown_key(&key));
-        };
-        let shingle_count = document.signature.shingle_count();
-        let (key, payload) = (Blob(document.key), Blob(document.payload));
-        Ok(Json(Stored { key, payload, time: document.time, shingle_count }))
-    };
-    shared.work(work).await
+pub(crate) fn get(shared: &Shared, uri: &Uri) -> Result<Json<Stored>, ErrorResponse> {
+    let key = key_after(PREFIX, uri)?;
+    let document = shared.index.snapshot().get(&key)?;
+    let document = document.ok_or_else(|| ErrorResponse::unknown_key(&key))?;
+    let shingle_count = document.signature.shingle_count();
+    let (key, payload) = (Blob(document.key), Blob(document.payload));
+    Ok(Json(Stored { key, payload, time: document.time, shingle_count }))
 }
 
-pub(crate) async fn delete(
-    State(shared): State<Arc<Shared>>,
-    uri: Uri,
-) -> Result<Json<Written>, ErrorResponse> {
-    let key = key_of(&uri)?;
-    let work = move |shared: &Shared| {
-        let written = shared.index.write(Batch::new().remove(&key))?;
-        if written.outcomes.first() == Some(&Outcome::Missing) {
-            return Err(ErrorResponse::unknown_key(&key));
-        }
-        let outcome = answers::word(Outcome::Removed);
-        Ok(Json(Written { outcome, change: written.change }))
-    };
-    shared.work(work).await
+pub(crate) fn delete(shared: &Shared, uri: &Uri) -> Result<Json<Written>, ErrorResponse> {
+    let key = key_after(PREFIX, uri)?;
+    let written = shared.index.write(Batch::new().remove(&key))?;
+    if written.outcomes.first() == Some(&Outcome::Missing) {
+        return Err(ErrorResponse::unknown_key(&key));
+    }
+    let outcome = answers::word(Outcome::Removed);
+    Ok(Json(Written { outcome, change: written.change }))
 }
 
-pub(crate) async fn batch(
-    State(shared): State<Arc<Shared>>,
-    body: Body,
-) -> Result<Json<BatchWritten>, ErrorResponse> {
-    let work = move |shared: &Shared| {
-        let Operations { operations } = body.read()?;
-        let mut batch = Batch::new();
-        for (at, operation) in operations.into_iter().enumerate() {
-            match operation {
-                Operation::Remove(remove) => batch.push(Edit::remove(&remove.key.0)),
-                Operation::SetPayload(set) => {
-                    batch.push(Edit::set_payload(&set.key.0, &set.payload.0));
-                }
-                Operation::Insert(given) => {
-                    let (text, items, rows) = (given.text, given.items, given.rows);
-                    let signature = bodies::signature(
-                        &shared.sketcher,
-                        text.as_deref(),
-                        items.as_deref(),
-                        rows.as_deref(),
-                    )
+pub(crate) fn batch(shared: &Shared, body: &Body) -> Result<Json<BatchWritten>, ErrorResponse> {
+    let Operations { operations } = body.read()?;
+    let mut batch = Batch::new();
+    for (at, operation) in operations.into_iter().enumerate() {
+        match operation {
+            Operation::Remove(remove) => batch.push(Edit::remove(&remove.key.0)),
+            Operation::SetPayload(set) => {
+                batch.push(Edit::set_payload(&set.key.0, &set.payload.0));
+            }
+            Operation::Insert(given) => {
+                let (text, items) = (given.text.as_deref(), given.items.as_deref());
+                let rows = given.rows.as_deref();
+                let signature = bodies::signature(&shared.sketcher, text, items, rows)
                     .map_err(|refused| refused.with_prefix(&format!("operations[{at}]")))?;
-                    batch.push(insert(&given.key.0, &signature, given.payload.as_ref()));
-                }
+                batch.push(insert(&given.key.0, &signature, given.payload.as_ref()));
             }
         }
-        shared.index.write(batch)
-    };
-    let written = shared.work(work).await?;
+    }
+    let written = shared.index.write(batch)?;
     let outcomes = written.outcomes.into_iter().map(answers::word).collect();
     Ok(Json(BatchWritten { outcomes, change: written.change }))
+}
+
+pub(crate) fn list(shared: &Shared, uri: &Uri) -> Result<Json<DocumentList>, ErrorResponse> {
+    let parameters = Parameters::parse(uri, &["prefix", "after", "limit", "payloads"])?;
+    let limit = bodies::limit(parameters.parsed("limit")?, PAGE_DEFAULT)?;
+    let payloads = parameters.parsed("payloads")?.unwrap_or(false);
+    let snapshot = shared.index.snapshot();
+    let prefix = parameters.bytes("prefix").unwrap_or_default();
+    // One key more than the page holds tells whether another page follows.
+    let mut keys = snapshot.keys_page(prefix, parameters.bytes("after"), limit + 1)?;
+    let is_last = keys.len() <= limit;
+    keys.truncate(limit);
+    let last = keys.last().map(|key| Blob(key.as_bytes().to_vec()));
+    let listed = |document: nearkin::Document| ListedDocument {
+        key: Blob(document.key),
+        time: document.time,
+        shingle_count: document.signature.shingle_count(),
+        payload: payloads.then_some(Blob(document.payload)),
+    };
+    let documents = snapshot.get_many(&keys)?.into_iter().flatten().map(listed).collect();
+    let after = last.filter(|_| !is_last);
+    Ok(Json(DocumentList { documents, after, change: snapshot.change() }))
+}
+
+pub(crate) fn delete_listed(
+    shared: &Shared,
+    uri: &Uri,
+) -> Result<Json<PrefixRemoved>, ErrorResponse> {
+    let parameters = Parameters::parse(uri, &["prefix"])?;
+    let prefix = parameters.bytes("prefix").unwrap_or_default();
+    if prefix.is_empty() {
+        // Most likely the prefix came from an empty variable of the client.
+        return Err(ErrorResponse::invalid("`prefix` is missing or empty")
+            .advise("an empty prefix would remove every document"));
+    }
+    Ok(Json(PrefixRemoved { removed: shared.index.remove_prefix(prefix)? }))
+}
+
+/// The text of a document, read again from its source.
+pub(crate) fn text(shared: &Shared, uri: &Uri) -> Result<Json<TextRead>, ErrorResponse> {
+    let key = key_after(TEXT_PREFIX, uri)?;
+    let Some(originals) = &shared.originals else {
+        let message = "this server does not read texts";
+        return Err(ErrorResponse::new(StatusCode::NOT_FOUND, "no_text", message).advise(
+            "start it with --texts, and with --from FILE.jsonl if the texts are in JSON lines",
+        ));
+    };
+    let snapshot = shared.index.snapshot();
+    // Checked first: a file that is not a stored document must not even be opened.
+    if snapshot.signature(&key)?.is_none() {
+        return Err(ErrorResponse::unknown_key(&key));
+    }
+    let name = String::from_utf8_lossy(&key);
+    let (status, kind, what, advice) = match originals.text_now(&snapshot, &key)? {
+        TextNow::Text(text) if text.len() <= TEXT_BYTES_MAX => {
+            return Ok(Json(TextRead { key: Blob(key), text }));
+        }
+        TextNow::Text(text) => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            format!("has {} bytes; the server returns up to {TEXT_BYTES_MAX}", text.len()),
+            "use `nearkin report` for longer texts",
+        ),
+        TextNow::Changed => (
+            StatusCode::CONFLICT,
+            "changed",
+            "has changed since it was added".to_owned(),
+            "add the document again",
+        ),
+        TextNow::Missing => (
+            StatusCode::NOT_FOUND,
+            "no_text",
+            "was not found".to_owned(),
+            "give the folder of the keys as --texts-root, or lines with --from",
+        ),
+    };
+    let message = format!("the text of {name:?} {what}");
+    Err(ErrorResponse::new(status, kind, message).advise(advice))
 }
 
 #[cfg(test)]
@@ -128,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_key_in_a_path_is_any_bytes() {
-        let key = |path: &str| key_of(&path.parse().unwrap()).ok();
+        let key = |path: &str| key_after(PREFIX, &path.parse().unwrap()).ok();
         assert_eq!(key("/v1/documents/a").unwrap(), b"a");
         assert_eq!(key("/v1/documents/docs/a%2Fb%20c+d?x=1").unwrap(), b"docs/a/b c+d");
         assert_eq!(key("/v1/documents/%ff%00").unwrap(), [0xff, 0]);

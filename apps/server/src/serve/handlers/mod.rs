@@ -3,8 +3,5 @@
 pub(crate) mod admit;
 pub(crate) mod documents;
 pub(crate) mod lines;
-pub(crate) mod listing;
-pub(crate) mod report;
 pub(crate) mod search;
 pub(crate) mod state;
-pub(crate) mod texts;

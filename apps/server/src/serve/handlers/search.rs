@@ -1,11 +1,9 @@
 //! Handler for queries. The library decides what matches; this module converts requests and
 //! answers.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use nearkin::{Alike, Answer, Exact, Match, Original, Params, Signature, Snapshot};
 
@@ -27,11 +25,8 @@ const MATCHES_MAX: usize = 20_000;
 /// Maximum number of matches that are looked at if texts decide which of them stay.
 const LOOKED_AT_MAX: usize = 100_000;
 
-pub(crate) async fn query(
-    State(shared): State<Arc<Shared>>,
-    body: Body,
-) -> Result<Json<QueryAnswer>, ErrorResponse> {
-    shared.work(move |shared| answer(shared, &body.read()?).map(Json)).await
+pub(crate) fn query(shared: &Shared, body: &Body) -> Result<Json<QueryAnswer>, ErrorResponse> {
+    answer(shared, &body.read()?).map(Json)
 }
 
 /// What is searched for.

@@ -50,19 +50,13 @@ struct ServerObject {
     timeout_seconds: u64,
 }
 
-pub(crate) async fn stats(
-    State(shared): State<Arc<Shared>>,
-) -> Result<Json<ServerStatsObject>, ErrorResponse> {
-    shared.work(|shared| Ok(Json(stats_of(shared)?))).await
-}
-
-fn stats_of(shared: &Shared) -> Result<ServerStatsObject, ErrorResponse> {
+pub(crate) fn stats(shared: &Shared, (): &()) -> Result<Json<ServerStatsObject>, ErrorResponse> {
     let stats = shared.index.stats()?;
     let mut stats: Map<String, Value> =
         serde_json::to_value(&stats).and_then(serde_json::from_value).map_err(Error::other)?;
     // The error of the last maintenance is left out if there was none.
     stats.retain(|_, value| !value.is_null());
-    Ok(ServerStatsObject {
+    Ok(Json(ServerStatsObject {
         stats,
         params: ParamsObject::new(shared.index.params()),
         server: ServerObject {
@@ -76,7 +70,7 @@ fn stats_of(shared: &Shared) -> Result<ServerStatsObject, ErrorResponse> {
             body_bytes_max: shared.limits.body_bytes_max,
             timeout_seconds: shared.limits.timeout.as_secs(),
         },
-    })
+    }))
 }
 
 /// Whether the server runs and can write.
@@ -115,18 +109,16 @@ pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoRespon
     (StatusCode::OK, Json(HealthObject { status: Status::Ok, advice: None }))
 }
 
-pub(crate) async fn metrics(
-    State(shared): State<Arc<Shared>>,
-) -> Result<impl IntoResponse, ErrorResponse> {
-    let work = |shared: &Shared| {
-        let stats = shared.index.stats()?;
-        let mut text = MetricsText::default();
-        print(shared, &stats, &mut text);
-        shared.metrics.print(&mut text);
-        Ok(text.into_string())
-    };
-    let text = shared.work(work).await?;
-    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
+pub(crate) fn metrics(
+    shared: &Shared,
+    (): &(),
+) -> Result<impl IntoResponse + use<>, ErrorResponse> {
+    let stats = shared.index.stats()?;
+    let mut text = MetricsText::default();
+    print(shared, &stats, &mut text);
+    shared.metrics.print(&mut text);
+    let kind = (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
+    Ok(([kind], text.into_string()))
 }
 
 fn print(shared: &Shared, stats: &Stats, text: &mut MetricsText) {

@@ -19,7 +19,6 @@ use axum::response::{IntoResponse, Response};
 use super::access;
 use super::access_log::{self, Logged};
 use super::listener::Peer;
-use super::paths;
 use super::request_id;
 use crate::serve::api::error_response::ErrorResponse;
 use crate::serve::metrics::RouteLabels;
@@ -34,7 +33,7 @@ pub(crate) async fn guard(
     let began = Instant::now();
     let running = shared.metrics.start();
     let path = request.extensions().get::<MatchedPath>();
-    let path = path.map_or("other", |path| paths::described(path.as_str())).to_owned();
+    let path = path.map_or_else(|| "other".to_owned(), |path| described(path.as_str()));
     let route = RouteLabels { method: method_name(request.method()), path };
     let id = request_id::read_or_create(request.headers());
     let head = shared.log.as_ref().map(|_| {
@@ -82,6 +81,11 @@ pub(crate) async fn guard(
         access::allow(origin, headers);
     }
     response
+}
+
+/// A path of the router as the documentation writes it, and counters name it.
+pub(crate) fn described(path: &str) -> String {
+    path.replace("{*", "{")
 }
 
 fn too_late(shared: &Shared) -> ErrorResponse {

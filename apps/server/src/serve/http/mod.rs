@@ -4,7 +4,6 @@ pub(crate) mod access;
 pub(crate) mod access_log;
 pub(crate) mod guard;
 pub(crate) mod listener;
-pub(crate) mod paths;
 pub(crate) mod request_id;
 pub(crate) mod token;
 pub(crate) mod url;

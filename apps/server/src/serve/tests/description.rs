@@ -1,6 +1,5 @@
 //! Makes `openapi.json`, the OpenAPI document that the server serves, from the route table and from
-//! the types of requests and answers. Only tests compile this file: one of them fails if the
-//! document no longer agrees with the code, and writes it with `NEARKIN_WRITE_OPENAPI=1`.
+//! the types of requests and answers.
 
 use std::borrow::Cow;
 
@@ -12,17 +11,17 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::answers::{
+use crate::serve::api::answers::{
     Admitted, Answered, Answers, BatchWritten, ClusterLine, DocumentList, PairLine, PrefixRemoved,
     Stored, TextRead, Written,
 };
-use super::blob::{Blob, Item};
-use super::bodies::{AdmitBody, Operations, Put, QueryBody};
-use super::conditions::{HasConditions, settings};
-use super::error_response::{ErrorObject, KINDS};
+use crate::serve::api::blob::{Blob, Item};
+use crate::serve::api::bodies::{AdmitBody, Operations, Put, QueryBody};
+use crate::serve::api::conditions::{HasConditions, settings};
+use crate::serve::api::error_response::{ErrorObject, KINDS};
 use crate::serve::handlers::lines;
 use crate::serve::handlers::state::{HealthObject, ServerStatsObject};
-use crate::serve::http::paths;
+use crate::serve::http::guard::described;
 
 /// Describes a route: its purpose, input and answers.
 pub(crate) struct RouteDescription {
@@ -109,7 +108,7 @@ const ERRORS: [(u16, &str, &str); 11] = [
 ];
 
 /// What the library says of an index: fields of its `Stats`, which is no type of this crate.
-const STATS: [(&str, &str); 22] = [
+pub(super) const STATS: [(&str, &str); 22] = [
     ("documents", "Live documents."),
     ("dead", "Dead documents that still take space."),
     ("segments", "Segments."),
@@ -138,8 +137,8 @@ const STATS: [(&str, &str); 22] = [
 pub(crate) fn document(operations: &[RouteDescription]) -> serde_json::Result<Value> {
     let mut paths = Map::new();
     for route in operations {
-        let path = paths::described(route.path);
-        let item = paths.entry(path).or_insert_with(|| item_of(path));
+        let path = described(route.path);
+        let item = paths.entry(path.clone()).or_insert_with(|| item_of(&path));
         item[route.method] = operation(route);
     }
     Ok(json!({
@@ -302,7 +301,7 @@ fn add<T: ToSchema>(all: &mut Schemas) {
     T::schemas(all);
 }
 
-fn schemas() -> serde_json::Result<Value> {
+pub(super) fn schemas() -> serde_json::Result<Value> {
     let mut all = Schemas::new();
     add::<Put>(&mut all);
     add::<Operations>(&mut all);
@@ -383,59 +382,3 @@ impl PartialSchema for Item {
 }
 
 impl ToSchema for Item {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// Clients depend on which fields there are, which of them are required, and on their bounds.
-    #[test]
-    fn types_are_described_as_they_are_read_and_written() {
-        let schemas = schemas().unwrap();
-        let names = |name: &str, list: &str| match &schemas[name][list] {
-            Value::Object(fields) => fields.keys().cloned().collect::<BTreeSet<_>>(),
-            Value::Array(names) => {
-                names.iter().map(|name| name.as_str().unwrap().to_owned()).collect()
-            }
-            _ => BTreeSet::new(),
-        };
-        let set =
-            |names: &str| names.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
-        let params = nearkin::Params::for_threshold(0.7).build().unwrap();
-        let index = nearkin::Index::temporary(&params, nearkin::Options::default()).unwrap();
-        let stats = serde_json::to_value(index.stats().unwrap()).unwrap();
-        let stats: BTreeSet<_> = stats.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(stats, BTreeSet::from(STATS.map(|(name, _)| name)));
-        let query = "text texts items rows key keys threshold contained prefix after before exact \
-            limit max_candidates deadline_ms payloads";
-        assert_eq!(names("Query", "properties"), set(query));
-        assert_eq!(names("Query", "required"), set(""));
-        assert_eq!(names("Admit", "required"), set("key"));
-        assert_eq!(names("Document", "properties"), set("text items rows payload"));
-        let answer = "matches found threshold expected_recall complete change";
-        assert_eq!(names("Answer", "required"), set(answer));
-        assert_eq!(
-            names("Match", "required"),
-            set("key similarity standard_error equal_rows time")
-        );
-        for name in ["Document", "Insert", "Query", "Admit", "Batch"] {
-            assert_eq!(schemas[name]["additionalProperties"], false, "{name}");
-        }
-        let limit = &schemas["Query"]["properties"]["limit"];
-        assert_eq!((&limit["minimum"], &limit["maximum"]), (&json!(1), &json!(1_000)));
-        // That exactly one of some fields is needed stands in words: a schema that says so makes
-        // generated clients lose the type.
-        for name in ["Document", "Insert", "Query", "Admit"] {
-            assert!(schemas[name]["description"].as_str().unwrap().contains("xactly one of"));
-            assert!(schemas[name].get("oneOf").is_none(), "{name}");
-        }
-        let outcomes = schemas["Outcome"]["enum"].as_array().unwrap();
-        assert!(outcomes.contains(&json!("superseded")), "{outcomes:?}");
-        let kinds = &schemas["Error"]["properties"]["error"]["properties"]["kind"]["enum"];
-        assert!(kinds.as_array().unwrap().contains(&json!("disk_full")));
-        assert_eq!(schemas["Bytes"]["oneOf"][1]["additionalProperties"], false);
-        assert_eq!(schemas["Operation"]["oneOf"][2]["additionalProperties"], false);
-        assert_eq!(schemas["Query"]["properties"]["payloads"]["default"], false);
-    }
-}
