@@ -10,8 +10,6 @@ mod page;
 mod routes;
 mod served;
 mod shared;
-#[cfg(test)]
-mod tests;
 
 use std::fmt::Display;
 use std::io;

@@ -59,6 +59,15 @@ const line = (x1, y1, x2, y2, name) => draw("line", { x1, y1, x2, y2, class: nam
 const label = (x, y, text, anchor, name) =>
   draw("text", { x, y, "text-anchor": anchor || "middle", class: name || null }, text);
 
+// The place of a share of the width.
+const across = (share) => EDGE.left + share * (WIDTH - EDGE.left - EDGE.right);
+
+// A mark on the ground, with its name.
+const groundTick = (x, text) => {
+  const bottom = HEIGHT - EDGE.bottom;
+  return [line(x, bottom, x, bottom + 4, "tick"), label(x, bottom + 17, text)];
+};
+
 // The frame: horizontal rules with their numbers, names of both axes.
 function frame(yTicks, y, format, xName, yName) {
   const parts = [];
@@ -78,12 +87,8 @@ function frame(yTicks, y, format, xName, yName) {
 // `first` is where reading begins.
 function chart(name, description, parts, points, first) {
   const cursor = line(0, EDGE.top, 0, HEIGHT - EDGE.bottom, "cursor");
-  const svg = draw(
-    "svg",
-    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
-    parts,
-    cursor,
-  );
+  const size = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" };
+  const svg = draw("svg", size, parts, cursor);
   const readout = make("p", { class: "readout", "aria-hidden": "true" });
   let now = first;
   const holder = make(
@@ -117,14 +122,7 @@ function chart(name, description, parts, points, first) {
     show(best);
   });
   holder.addEventListener("keydown", (event) => {
-    const steps = {
-      ArrowRight: 1,
-      ArrowUp: 1,
-      ArrowLeft: -1,
-      ArrowDown: -1,
-      PageUp: 10,
-      PageDown: -10,
-    };
+    const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
     if (event.key in steps) show(now + steps[event.key]);
     else if (event.key === "Home") show(0);
     else if (event.key === "End") show(points.length - 1);
@@ -146,27 +144,20 @@ function bars(groups, scale, x) {
       if (!count) return null;
       sum += count;
       const top = scale.y(sum);
-      const bar = draw("rect", {
-        x: left + gap / 2,
-        y: top,
-        width: Math.max(right - left - gap, 0.5),
-        height: Math.max(ground - top, 1),
-        class: name,
-      });
+      const [width, height] = [Math.max(right - left - gap, 0.5), Math.max(ground - top, 1)];
+      const bar = draw("rect", { x: left + gap / 2, y: top, width, height, class: name });
       ground = top;
       return bar;
     });
   });
 }
 
-const legend = (entries) =>
-  make(
-    "ul",
-    { class: "legend" },
-    entries.map(([name, text]) =>
-      make("li", null, make("span", { class: "swatch " + name }), text),
-    ),
-  );
+const legend = (...entries) => {
+  const entry = ([name, text]) => make("li", null, make("span", { class: "swatch " + name }), text);
+  return make("ul", { class: "legend" }, entries.map(entry));
+};
+
+const numbers = (caption, heads, rows) => folded("The numbers", table(caption, heads, rows));
 
 // Pairs by similarity.
 function histogram() {
@@ -174,7 +165,7 @@ function histogram() {
   const holder = at("histogram");
   const all = counts.reduce((sum, count) => sum + count, 0);
   if (!all) {
-    holder.append(make("p", null, "No two documents are similar enough to share a band."));
+    holder.append(paragraph("No two documents are similar enough to share a band."));
     return;
   }
   // Rows that share a bar; equal signatures stand alone, and so does what reaches the threshold.
@@ -195,33 +186,21 @@ function histogram() {
   const low = similarities[0];
   const x = (place) => {
     const from = place < groups.length ? groups[place].from : counts.length;
-    return EDGE.left + (from / counts.length) * (WIDTH - EDGE.left - EDGE.right);
+    return across(from / counts.length);
   };
-  const scale = countScale(
-    groups.map((group) => group.sum),
-    HEIGHT - EDGE.bottom,
-    EDGE.top,
-  );
-  const parts = frame(
-    scale.ticks,
-    scale.y,
-    short,
-    "similarity",
-    scale.logarithmic ? "pairs (logarithmic)" : "pairs",
-  );
-  parts.push(...bars(groups, scale, x).flat());
   const bottom = HEIGHT - EDGE.bottom;
+  const sums = groups.map((group) => group.sum);
+  const scale = countScale(sums, bottom, EDGE.top);
+  const name = scale.logarithmic ? "pairs (logarithmic)" : "pairs";
+  const parts = frame(scale.ticks, scale.y, short, "similarity", name);
+  parts.push(...bars(groups, scale, x).flat());
   const step = WIDTH < 560 ? 10 : 20;
   for (let tenth = Math.ceil(low * step) / step; tenth <= 1.0001; tenth += 1 / step) {
     let from = similarities.findIndex((similarity) => similarity >= tenth - 1e-6);
     if (from < 0) from = counts.length - 1;
-    const place = EDGE.left + ((from + 0.5) / counts.length) * (WIDTH - EDGE.left - EDGE.right);
-    parts.push(
-      line(place, bottom, place, bottom + 4, "tick"),
-      label(place, bottom + 17, tenth.toFixed(2)),
-    );
+    parts.push(...groundTick(across((from + 0.5) / counts.length), tenth.toFixed(2)));
   }
-  const mark = EDGE.left + (start / counts.length) * (WIDTH - EDGE.left - EDGE.right);
+  const mark = across(start / counts.length);
   parts.push(line(mark, EDGE.top - 6, mark, bottom, "mark"));
   const range = (group) => {
     const [one, other] = [similarities[group.from], similarities[group.to - 1]];
@@ -232,126 +211,79 @@ function histogram() {
     const below = group.from < start ? ", below the threshold" : "";
     return "Similarity " + range(group) + equal + below + ": " + counted(group.sum, "pair");
   };
-  const points = groups.map((group, place) => ({
-    x: (x(place) + x(place + 1)) / 2,
-    text: text(group),
-  }));
+  const middle = (place) => (x(place) + x(place + 1)) / 2;
+  const points = groups.map((group, place) => ({ x: middle(place), text: text(group) }));
   const first = groups.findIndex((group) => group.from >= start);
+  const [title, read] = ["Pairs by similarity", `${groups.length} bars; arrow keys read them.`];
+  const more =
+    "There are more: counting ended after 20,000,000 pairs, those of copies not counted one by one.";
+  const held = groups.filter((group) => group.sum);
   put(
     holder,
-    make(
-      "p",
-      null,
+    paragraph(
       `${cut ? "At least " : ""}${counted(data.totals.pairs, "pair")} of similarity ${plain(data.threshold)} and above. ` +
         "If many pairs lie near the threshold, a small change of it will alter the clusters.",
     ),
-    chart(
-      "Pairs by similarity",
-      `${groups.length} bars; arrow keys read them.`,
-      parts,
-      points,
-      Math.max(first, 0),
-    ),
-    legend([
+    chart(title, read, parts, points, Math.max(first, 0)),
+    legend(
       ["strong", "reach the threshold"],
       ["grey", "below it; the lower, the fewer of them the index finds"],
-    ]),
-    cut
-      ? make(
-          "p",
-          { class: "note" },
-          "There are more: counting ended after 20,000,000 pairs, those of copies not " +
-            "counted one by one.",
-        )
-      : null,
-    folded(
-      "The numbers",
-      table(
-        "Pairs by similarity",
-        ["Similarity", "Pairs"],
-        groups.filter((group) => group.sum).map((group) => [range(group), whole(group.sum)]),
-      ),
     ),
+    cut ? note(more) : null,
+    numbers(title, ["Similarity", "Pairs"], held.map((group) => [range(group), whole(group.sum)])),
   );
 }
 
 // The S-curve.
 function curve() {
-  const {
-    points,
-    bands,
-    rows,
-    candidate,
-    returned,
-    error,
-    safe,
-    returned_safe: returnedSafe,
-  } = data.curve;
-  const x = (similarity) => EDGE.left + similarity * (WIDTH - EDGE.left - EDGE.right);
-  const y = (chance) => HEIGHT - EDGE.bottom - chance * (HEIGHT - EDGE.bottom - EDGE.top);
-  const path = (which) =>
-    points
-      .map(
-        (point, at) => `${at ? "L" : "M"}${x(at / 100).toFixed(1)} ${y(point[which]).toFixed(1)}`,
-      )
-      .join("");
+  const { points, bands, rows, candidate, returned, error, safe } = data.curve;
+  const bottom = HEIGHT - EDGE.bottom;
+  const y = (chance) => bottom - chance * (bottom - EDGE.top);
+  const path = (which) => {
+    const at = (point, place) => `${across(place / 100).toFixed(1)} ${y(point[which]).toFixed(1)}`;
+    return points.map((point, place) => (place ? "L" : "M") + at(point, place)).join("");
+  };
+  const inPercent = (chance) => chance * 100 + " %";
   const ticks = [0, 0.25, 0.5, 0.75, 1];
-  const parts = frame(
-    ticks,
-    y,
-    (chance) => chance * 100 + " %",
-    "similarity of two documents",
-    "chance",
-  );
-  for (let tenth = 0; tenth <= 10; tenth += WIDTH < 560 ? 2 : 1) {
-    const bottom = HEIGHT - EDGE.bottom;
-    parts.push(line(x(tenth / 10), bottom, x(tenth / 10), bottom + 4, "tick"));
-    parts.push(label(x(tenth / 10), bottom + 17, (tenth / 10).toFixed(1)));
-  }
+  const parts = frame(ticks, y, inPercent, "similarity of two documents", "chance");
+  for (let tenth = 0; tenth <= 10; tenth += WIDTH < 560 ? 2 : 1)
+    parts.push(...groundTick(across(tenth / 10), (tenth / 10).toFixed(1)));
+  const mark = across(data.threshold);
   parts.push(
-    line(x(data.threshold), EDGE.top - 6, x(data.threshold), HEIGHT - EDGE.bottom, "mark"),
-  );
-  parts.push(
+    line(mark, EDGE.top - 6, mark, bottom, "mark"),
     draw("path", { d: path(0), class: "curve thin" }),
     draw("path", { d: path(1), class: "curve" }),
   );
   const text = (at) =>
     `Similarity ${(at / 100).toFixed(2)}: compared ${percent(points[at][0])}, shown ${percent(points[at][1])}`;
-  const readable = points.map((_, at) => ({ x: x(at / 100), text: text(at) }));
+  const readable = points.map((_, at) => ({ x: across(at / 100), text: text(at) }));
   const near = Math.round(data.threshold * 100);
   const above = Math.min(100, near + 10);
   const T = plain(data.threshold);
   put(
     at("curve"),
-    make(
-      "p",
-      null,
+    paragraph(
       `Signatures are cut into ${counted(bands, "band")} of ${counted(rows, "row")}; two documents are ` +
         `compared if they share a band. Of pairs of similarity ${T}, ${percent(candidate)} are compared, and ` +
         `${percent(returned)} are estimated at ${T} or more (the standard error is ${plain(error)}). ` +
         `Of pairs of similarity ${(above / 100).toFixed(2)}, ${percent(points[above][1])} are shown.`,
     ),
-    make(
-      "p",
-      null,
+    paragraph(
       `To find nearly all pairs of at least ${T}, use ${plain(safe)} (two standard errors less): then ` +
-        `${percent(returnedSafe)} of those at exactly ${T} are shown, and some that are less similar.`,
+        `${percent(data.curve.returned_safe)} of those at exactly ${T} are shown, and some that are less similar.`,
     ),
     chart("Chance to be found, by similarity", "Arrow keys read it.", parts, readable, near),
-    legend([
+    legend(
       ["line thin", "compared: the two share a band"],
       ["line", `shown: and are estimated at ${T} or more`],
       ["line dashed", `the threshold, ${T}`],
-    ]),
-    folded(
-      "The numbers",
-      table(
-        "Chance to be found",
-        ["Similarity", "Compared", "Shown"],
-        points
-          .filter((_, at) => at % 5 === 0)
-          .map((point, at) => [(at / 20).toFixed(2), percent(point[0]), percent(point[1])]),
-      ),
+    ),
+    numbers(
+      "Chance to be found",
+      ["Similarity", "Compared", "Shown"],
+      points
+        .filter((_, at) => at % 5 === 0)
+        .map((point, at) => [(at / 20).toFixed(2), percent(point[0]), percent(point[1])]),
     ),
   );
 }
@@ -362,18 +294,13 @@ function timeline() {
   const holder = at("timeline");
   const documents = data.totals.documents;
   if (spans.length < 2) {
-    put(
-      holder,
-      make(
-        "p",
-        null,
-        documents === 1
-          ? `The one document was added on ${time(first, SECOND)} UTC.`
-          : `All ${whole(documents)} documents were added ` +
-              `${last - first < SECOND ? "at" : `from ${time(first, SECOND)} to`} ${time(last, SECOND)} UTC: there is no growth to show ` +
-              "yet. A document counts when it was added or last replaced.",
-      ),
-    );
+    const text =
+      documents === 1
+        ? `The one document was added on ${time(first, SECOND)} UTC.`
+        : `All ${whole(documents)} documents were added ` +
+          `${last - first < SECOND ? "at" : `from ${time(first, SECOND)} to`} ${time(last, SECOND)} UTC: there is no growth to show ` +
+          "yet. A document counts when it was added or last replaced.";
+    holder.append(paragraph(text));
     return;
   }
   const begin = spans[0][0];
@@ -386,16 +313,11 @@ function timeline() {
   }));
   for (const [start, all, later] of spans) {
     const group = groups[Math.round((start - begin) / span)];
-    Object.assign(group, {
-      documents: all,
-      later,
-      parts: [
-        [all - later, "grey"],
-        [later, "strong"],
-      ],
-    });
+    const parts = [[all - later, "grey"], [later, "strong"]];
+    Object.assign(group, { documents: all, later, parts });
   }
-  const x = (place) => EDGE.left + (place / count) * (WIDTH - EDGE.left - EDGE.right);
+  const x = (place) => across(place / count);
+  const middle = (place) => (x(place) + x(place + 1)) / 2;
   const most = Math.max(...groups.map((group) => group.documents));
   const ticks = roundTicks(Math.max(most, 4), 4).filter((tick) => Number.isInteger(tick));
   const bottom = HEIGHT - EDGE.bottom;
@@ -407,10 +329,8 @@ function timeline() {
   const room = time(begin, span).length * LETTER_WIDTH + LABEL_GAP;
   const every = Math.ceil((count * room) / (WIDTH - EDGE.left - EDGE.right));
   for (let place = 0; place < count; place += every) {
-    const middle = (x(place) + x(place + 1)) / 2;
-    if (middle + (room - LABEL_GAP) / 2 > WIDTH) break;
-    parts.push(line(middle, bottom, middle, bottom + 4, "tick"));
-    parts.push(label(middle, bottom + 17, time(groups[place].begin, span)));
+    if (middle(place) + (room - LABEL_GAP) / 2 > WIDTH) break;
+    parts.push(...groundTick(middle(place), time(groups[place].begin, span)));
   }
   let total = 0;
   const points = groups.map((group, place) => {
@@ -418,42 +338,24 @@ function timeline() {
     const text =
       `${spanned(span)} from ${time(group.begin, span)}: ${counted(group.documents, "document")}, ` +
       `${whole(group.later)} similar to an earlier one; ${whole(total)} in all by then`;
-    return { x: (x(place) + x(place + 1)) / 2, text };
+    return { x: middle(place), text };
   });
   const later = data.totals.surplus;
+  const [title, read] = ["Documents by the time they were added", `${count} bars; arrow keys read them.`];
+  const held = groups.filter((group) => group.documents);
   put(
     holder,
-    make(
-      "p",
-      null,
+    paragraph(
       `From ${time(first, span)} to ${time(last, span)}, ${counted(documents, "document")}; ` +
         `${whole(later)} of them came when a document of their cluster was there already.`,
     ),
-    chart(
-      "Documents by the time they were added",
-      `${count} bars; arrow keys read them.`,
-      parts,
-      points,
-      count - 1,
-    ),
-    legend([
-      ["grey", "new, or the first of a cluster"],
-      ["strong", "similar to an earlier one"],
-    ]),
-    make(
-      "p",
-      { class: "note" },
-      "A document counts when it was added or last replaced; what was removed does not count.",
-    ),
-    folded(
-      "The numbers",
-      table(
-        "Documents by time",
-        ["From (UTC)", "Documents", "Similar to an earlier one"],
-        groups
-          .filter((group) => group.documents)
-          .map((group) => [time(group.begin, span), whole(group.documents), whole(group.later)]),
-      ),
+    chart(title, read, parts, points, count - 1),
+    legend(["grey", "new, or the first of a cluster"], ["strong", "similar to an earlier one"]),
+    note("A document counts when it was added or last replaced; what was removed does not count."),
+    numbers(
+      "Documents by time",
+      ["From (UTC)", "Documents", "Similar to an earlier one"],
+      held.map((group) => [time(group.begin, span), whole(group.documents), whole(group.later)]),
     ),
   );
 }

@@ -26,14 +26,10 @@ function search() {
   at("count").textContent = words ? `${whole(list.found.length)} of ${all}` : all;
   at("list").replaceChildren();
   if (!list.found.length) {
-    at("list").append(
-      make(
-        "p",
-        { class: "empty" },
-        "No key shown here holds that. Keys of smaller clusters, and of " +
-          "documents beyond those shown, are not searched.",
-      ),
-    );
+    const text =
+      "No key shown here holds that. Keys of smaller clusters, and of documents beyond those " +
+      "shown, are not searched.";
+    at("list").append(make("p", { class: "empty" }, text));
     return;
   }
   list.body = make("tbody");
@@ -62,27 +58,13 @@ function row(place) {
     { type: "button", class: "row", "data-cluster": place, "aria-controls": "cluster" },
     keyOnOneLine(key),
   );
-  return make(
-    "tr",
-    null,
+  const free = () => (cluster.free == null ? "not known" : byteCount(cluster.free));
+  const holds = match ? make("small", null, "holds ", keyOnOneLine(match.key)) : null;
+  return rowWith(
     make("td", { class: "number size" }, make("span", null, whole(cluster.size)), bar),
-    make(
-      "th",
-      { scope: "row" },
-      open,
-      removalsOf(place),
-      match ? make("small", null, "holds ", keyOnOneLine(match.key)) : null,
-    ),
-    make(
-      "td",
-      { class: "number" },
-      data.totals.free_known
-        ? cluster.free == null
-          ? "not known"
-          : byteCount(cluster.free)
-        : day(cluster.first),
-    ),
-    make("td", { class: "number" }, day(cluster.last)),
+    headCell(open, removalsOf(place), holds),
+    numberCell(data.totals.free_known ? free() : day(cluster.first)),
+    numberCell(day(cluster.last)),
   );
 }
 
@@ -93,25 +75,14 @@ function more() {
   const left = list.found.length - list.shown;
   const button = at("list").querySelector(".more");
   if (button) button.remove();
-  if (left > 0) {
-    at("list").append(
-      make(
-        "button",
-        {
-          type: "button",
-          class: "more quiet",
-          on: {
-            click: () => {
-              const first = list.shown;
-              more();
-              list.body.rows[first].querySelector("button").focus();
-            },
-          },
-        },
-        `Show ${Math.min(left, PAGE)} more of ${whole(left)}`,
-      ),
-    );
-  }
+  if (left <= 0) return;
+  const name = `Show ${Math.min(left, PAGE)} more of ${whole(left)}`;
+  const show = () => {
+    const first = list.shown;
+    more();
+    list.body.rows[first].querySelector("button").focus();
+  };
+  at("list").append(buttonOf(name, { class: "more quiet" }, show));
 }
 
 // A small picture of how a cluster grew.
@@ -120,46 +91,25 @@ function spark(cluster) {
   const count =
     Math.round((cluster.growth[cluster.growth.length - 1][0] - begin) / cluster.span) + 1;
   const most = Math.max(...cluster.growth.map(([, came]) => came));
-  const rects = cluster.growth.map(([start, came]) =>
-    draw("rect", {
-      x: Math.round((start - begin) / cluster.span) * 12,
-      width: 10,
-      class: "strong",
-      y: 40 - Math.max(1, (came / most) * 40),
-      height: Math.max(1, (came / most) * 40),
-    }),
-  );
+  const rects = cluster.growth.map(([start, came]) => {
+    const x = Math.round((start - begin) / cluster.span) * 12;
+    const height = Math.max(1, (came / most) * 40);
+    return draw("rect", { x, width: 10, class: "strong", y: 40 - height, height });
+  });
   const text =
     `Each bar ${spanned(cluster.span)}, at most ${counted(most, "document")} in one; from ` +
     `${time(cluster.first, cluster.span)} to ${time(cluster.last, cluster.span)} UTC.`;
-  return make(
-    "div",
-    { class: "spark" },
-    draw(
-      "svg",
-      { viewBox: `0 0 ${count * 12} 41`, width: count * 12, height: 41, "aria-hidden": "true" },
-      line(0, 40.5, count * 12, 40.5, "rule"),
-      rects,
-    ),
-    make("p", { class: "note" }, text),
-  );
+  const width = count * 12;
+  const size = { viewBox: `0 0 ${width} 41`, width, height: 41, "aria-hidden": "true" };
+  const svg = draw("svg", size, line(0, 40.5, width, 40.5, "rule"), rects);
+  return make("div", { class: "spark" }, svg, note(text));
 }
 
 // The one before and the one after, in the order of the list.
 function steps(place) {
   const at = list.found.indexOf(place);
-  const step = (to, name, label) =>
-    make(
-      "button",
-      {
-        type: "button",
-        class: "quiet small",
-        id: name,
-        disabled: !(to in list.found),
-        on: { click: () => stepTo(to, name) },
-      },
-      label,
-    );
+  const step = (to, id, name) =>
+    buttonOf(name, { class: "quiet small", id, disabled: !(to in list.found) }, () => stepTo(to, id));
   const where =
     at < 0
       ? `Cluster ${whole(place + 1)} by size`
@@ -203,38 +153,25 @@ function openCluster(place) {
     shown < cluster.size
       ? ` ${whole(shown)} of them are on this page, spread over the keys in order.`
       : "";
-  const title = make(
-    "h3",
-    { id: "cluster-title", tabindex: "-1" },
-    keyOf(cluster.documents[0].key),
-  );
+  const focused = { id: "cluster-title", tabindex: "-1" };
+  const title = make("h3", focused, keyOf(cluster.documents[0].key));
   const options = () =>
     cluster.documents.map((document, number) =>
       make("option", { value: number, title: document.key }, keyCut(document.key, 72)),
     );
   const choose = (side, name) => {
-    const select = make(
-      "select",
-      {
-        id: side,
-        on: {
-          change: () => {
-            pair[side] = Number(select.value);
-            showPair();
-          },
-        },
-      },
-      options(),
-    );
+    const change = () => {
+      pair[side] = Number(select.value);
+      showPair();
+    };
+    const select = make("select", { id: side, on: { change } }, options());
     return make("p", { class: "choice" }, make("label", { for: side }, name), select);
   };
   put(
     emptied("cluster"),
     steps(place),
     title,
-    make(
-      "p",
-      null,
+    paragraph(
       `${counted(cluster.size, "document")}, added ${between(cluster.first, cluster.last)}; the key above is ` +
         `the smallest of them and stands for all.` +
         (cluster.free == null ? "" : ` Keeping it alone would free ${byteCount(cluster.free)}.`) +
@@ -256,15 +193,7 @@ function openCluster(place) {
       choose("right", "with"),
     ),
     make("div", { id: "pair" }),
-    make(
-      "p",
-      { class: "screen-only" },
-      make(
-        "button",
-        { type: "button", class: "quiet", on: { click: closeCluster } },
-        "Back to the list",
-      ),
-    ),
+    make("p", { class: "screen-only" }, buttonOf("Back to the list", { class: "quiet" }, closeCluster)),
   );
   at("cluster").hidden = false;
   showPair();

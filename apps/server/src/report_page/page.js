@@ -8,17 +8,13 @@ function head() {
     `${plain(data.threshold)} and above. Made ${time(data.made, 60 * SECOND)} UTC.`;
   at("parameter-text").textContent =
     `${data.params}. State after change ${whole(data.change)}.`;
-  at("footer").append(
-    make(
-      "p",
-      null,
-      `Made by nearkin ${data.version}. This page has ${counted(data.shown.documents, "document")} of the ` +
-        `clusters, ${whole(data.shown.texts)} of them with their text, and loads nothing from elsewhere.` +
-        (data.shown.texts_changed
-          ? ` ${counted(data.shown.texts_changed, "text")} changed since they were added, and are not here.`
-          : ""),
-    ),
-  );
+  const changed = data.shown.texts_changed
+    ? ` ${counted(data.shown.texts_changed, "text")} changed since they were added, and are not here.`
+    : "";
+  const made =
+    `Made by nearkin ${data.version}. This page has ${counted(data.shown.documents, "document")} of the ` +
+    `clusters, ${whole(data.shown.texts)} of them with their text, and loads nothing from elsewhere.`;
+  at("footer").append(paragraph(made + changed));
 }
 
 function overview() {
@@ -32,15 +28,11 @@ function overview() {
     return;
   }
   if (data.curve.candidate < 0.5) {
-    at("share").append(
-      make(
-        "p",
-        { class: "warning" },
-        `The index was built for similarities of ${plain(data.threshold_index)} and ` +
-          `above. At ${plain(data.threshold)} it finds ${percent(data.curve.candidate)} of the pairs of that similarity, so ` +
-          "the counts here are too low: build one with a lower --threshold.",
-      ),
-    );
+    const text =
+      `The index was built for similarities of ${plain(data.threshold_index)} and ` +
+      `above. At ${plain(data.threshold)} it finds ${percent(data.curve.candidate)} of the pairs of that similarity, so ` +
+      "the counts here are too low: build one with a lower --threshold.";
+    at("share").append(make("p", { class: "warning" }, text));
   }
   const strong = (text) => make("strong", null, text);
   if (!clusters) {
@@ -65,55 +57,34 @@ function overview() {
     ".",
   );
   if (known && known < surplus) {
-    at("share").append(
-      make(
-        "p",
-        { class: "note" },
-        `The bytes are those of the ${whole(known)} of ${counted(surplus, "document")} that were found.`,
-      ),
-    );
+    const all = counted(surplus, "document");
+    at("share").append(note(`The bytes are those of the ${whole(known)} of ${all} that were found.`));
   }
   const copies = Math.min(all, surplus);
   const parts = [
     ["alone", documents - clustered, "not similar to another"],
-    [
-      "kept",
-      clusters,
-      clusters === 1 ? "kept: one of its cluster" : "kept: one of each cluster",
-    ],
+    ["kept", clusters, `kept: one of ${clusters === 1 ? "its" : "each"} cluster`],
     ["near", surplus - copies, "linked to one that is kept, perhaps by a chain"],
     ["same", copies, "practically identical to another"],
   ].filter(([, count]) => count > 0);
-  const bar = make(
-    "div",
-    { class: "share", "aria-hidden": "true" },
-    parts.map(([name, count]) => {
-      const part = make("span", { class: name });
-      part.style.flexGrow = String(count / documents);
-      return part;
-    }),
-  );
-  const entries = parts.map(([name, count, text]) =>
-    make(
-      "div",
-      null,
-      make("dt", null, make("span", { class: "swatch " + name, "aria-hidden": "true" }), text),
-      make("dd", null, whole(count), make("small", null, percent(count / documents))),
-    ),
-  );
+  const shares = parts.map(([name, count]) => {
+    const part = make("span", { class: name });
+    part.style.flexGrow = String(count / documents);
+    return part;
+  });
+  const bar = make("div", { class: "share", "aria-hidden": "true" }, shares);
+  const entries = parts.map(([name, count, text]) => {
+    const swatch = make("span", { class: "swatch " + name, "aria-hidden": "true" });
+    const counts = [whole(count), make("small", null, percent(count / documents))];
+    return make("div", null, make("dt", null, swatch, text), make("dd", null, counts));
+  });
   at("share").append(bar, make("dl", { class: "share-legend" }, entries));
   const range = ({ low, high }) =>
     high < 1e15 ? `${whole(low)} to ${whole(high)}` : `${whole(low)} and more`;
-  at("sizes").append(
-    folded(
-      "Clusters by their size",
-      table(
-        "Clusters by their size",
-        ["Documents in a cluster", "Clusters", "Documents"],
-        data.sizes.map((size) => [range(size), whole(size.clusters), whole(size.documents)]),
-      ),
-    ),
-  );
+  const heads = ["Documents in a cluster", "Clusters", "Documents"];
+  const rows = data.sizes.map((size) => [range(size), whole(size.clusters), whole(size.documents)]);
+  const title = "Clusters by their size";
+  at("sizes").append(folded(title, table(title, heads, rows)));
 }
 
 function charts() {
@@ -136,24 +107,18 @@ function folders() {
   const name = (folder) => (folder === "" ? "(no folder)" : folder);
   const side = (folder, some, all) => [
     make("td", { class: "folder" }, keyOf(name(folder))),
-    make("td", { class: "number" }, `${whole(some)} of ${whole(all)}`),
+    numberCell(`${whole(some)} of ${whole(all)}`),
   ];
-  const body = rows.map((row) =>
-    make(
-      "tr",
-      null,
-      side(row.a, row.documents_a, row.all_a),
+  const body = rows.map((row) => {
+    const other =
       row.a === row.b
         ? [make("td", { class: "folder soft" }, "within itself"), make("td", null)]
-        : side(row.b, row.documents_b, row.all_b),
-      make("td", { class: "number" }, whole(row.clusters)),
-    ),
-  );
+        : side(row.b, row.documents_b, row.all_b);
+    return rowWith(side(row.a, row.documents_a, row.all_a), other, numberCell(whole(row.clusters)));
+  });
   put(
     at("folder-table"),
-    make(
-      "p",
-      { class: "note" },
+    note(
       "Two folders, and how many documents of each have a near-duplicate in the other." +
         (cut ? " Only the pairs of folders that share most are here." : ""),
     ),
@@ -164,7 +129,7 @@ function folders() {
         { class: "folders" },
         unseenCaption("Pairs of folders that share documents"),
         [["Folder"], ["Documents", true], ["Other folder"], ["Documents", true], ["Clusters", true]],
-        make("tbody", null, body),
+        bodyOf(body),
       ),
     ),
   );

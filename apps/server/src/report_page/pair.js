@@ -19,38 +19,25 @@ function equalRows(cluster, one, other) {
 function members() {
   const { cluster, left, right } = pair;
   const rows = cluster.documents.map((document, place) => {
-    const compare = make(
-      "button",
-      {
-        type: "button",
-        class: "quiet small",
-        disabled: place === left,
-        "aria-label": `Compare with ${document.key}`,
-        on: {
-          click: () => {
-            pair.right = place;
-            showPair();
-            at("pair").querySelector("h4").focus();
-          },
-        },
-      },
-      "Compare",
-    );
+    const compare = () => {
+      pair.right = place;
+      showPair();
+      at("pair").querySelector("h4").focus();
+    };
+    const label = { "aria-label": `Compare with ${document.key}`, disabled: place === left };
     const file = fileOf(document);
     const name = keyOf(document.key);
     const alike = place === left ? "left side" : similar(estimate(equalRows(cluster, left, place)));
     return make(
       "tr",
       { class: place === left || place === right ? "current" : null },
-      make("td", { class: "number" }, alike),
-      make(
-        "th",
-        { scope: "row" },
+      numberCell(alike),
+      headCell(
         file ? make("a", { href: file, ...ELSEWHERE }, name) : name,
         document.text === "changed" ? make("small", null, " (changed since)") : null,
       ),
-      make("td", { class: "number" }, time(document.time, SECOND)),
-      make("td", null, compare),
+      numberCell(time(document.time, SECOND)),
+      make("td", null, buttonOf("Compare", { class: "quiet small", ...label }, compare)),
       make("td", { class: "tick" }, removalBox(place)),
     );
   });
@@ -58,8 +45,7 @@ function members() {
   const caption = unseenCaption(
     "Documents of this cluster, and their similarity to the one on the left side",
   );
-  const body = make("tbody", null, rows);
-  at("members").replaceChildren(tableOf({ class: "members" }, caption, heads, body));
+  at("members").replaceChildren(tableOf({ class: "members" }, caption, heads, bodyOf(rows)));
   showRemovals();
 }
 
@@ -105,9 +91,7 @@ function showPair() {
     estimate(equal) < data.threshold - 1e-9
       ? ` That is below ${plain(data.threshold)}: other documents between them link the two.`
       : "";
-  const facts = make(
-    "p",
-    null,
+  const facts = paragraph(
     `${whole(equal)} of ${whole(data.hashes)} rows of their signatures are equal; the estimate ` +
       `has a standard error of ${similar(standardError(equal))}.${below}`,
   );
@@ -120,57 +104,31 @@ function sides(a, b) {
   if (!held(a) || !held(b)) {
     return [a, b]
       .filter((document, place, both) => !held(document) && both.indexOf(document) === place)
-      .map((document) =>
-        make(
-          "p",
-          { class: "note absent" },
-          "No text of ",
-          keyOf(document.key),
-          ": ",
-          absent(document),
-          ".",
-        ),
-      );
+      .map((document) => {
+        const why = [": ", absent(document), "."];
+        return make("p", { class: "note absent" }, "No text of ", keyOf(document.key), why);
+      });
   }
   const [left, right] = [data.texts[a.text.at], data.texts[b.text.at]];
   const { sets } = data.shown;
   const cut = [left, right].some((text) => text.cut);
   const view = compared(left.text, right.text, { sets, foldEqual: pair.fold, cut });
-  const parts = [make("p", null, verdict(view, cut, sets))];
+  const parts = [paragraph(verdict(view, cut, sets))];
   if (cut) {
-    parts.push(
-      make(
-        "p",
-        { class: "note" },
-        `This page has the first ${byteCount(data.shown.text_bytes_max)} of texts of ${byteCount(left.bytes)} and ` +
-          `${byteCount(right.bytes)}; what lies behind is not compared.`,
-      ),
-    );
+    const text =
+      `This page has the first ${byteCount(data.shown.text_bytes_max)} of texts of ${byteCount(left.bytes)} and ` +
+      `${byteCount(right.bytes)}; what lies behind is not compared.`;
+    parts.push(note(text));
   }
   if (view.rows.some((row) => row.folded) || !pair.fold) {
-    parts.push(
-      make(
-        "p",
-        { class: "screen-only" },
-        make(
-          "button",
-          {
-            type: "button",
-            class: "quiet",
-            id: "fold",
-            "aria-pressed": String(!pair.fold),
-            on: {
-              click: () => {
-                pair.fold = !pair.fold;
-                showPair();
-                at("fold").focus();
-              },
-            },
-          },
-          pair.fold ? "Show what is equal, too" : "Fold what is equal",
-        ),
-      ),
-    );
+    const fold = () => {
+      pair.fold = !pair.fold;
+      showPair();
+      at("fold").focus();
+    };
+    const name = pair.fold ? "Show what is equal, too" : "Fold what is equal";
+    const state = { class: "quiet", id: "fold", "aria-pressed": String(!pair.fold) };
+    parts.push(make("p", { class: "screen-only" }, buttonOf(name, state, fold)));
   }
   parts.push(beside([keyOf(a.key), keyOf(b.key)], view));
   return parts;

@@ -25,20 +25,15 @@ function mark(place, member, wanted) {
 }
 
 // The marked documents, in the order of clusters and keys.
-const removals = () =>
-  [...removing.keys()]
-    .sort((a, b) => a - b)
-    .flatMap((place) =>
-      [...marksOf(place)]
-        .sort((a, b) => a - b)
-        .map((member) => data.clusters[place].documents[member].key),
-    );
+const removals = () => {
+  const ordered = (places) => [...places].sort((a, b) => a - b);
+  const key = (place, member) => data.clusters[place].documents[member].key;
+  const keys = (place) => ordered(marksOf(place)).map((member) => key(place, member));
+  return ordered(removing.keys()).flatMap(keys);
+};
 
 // A line for each key.
-const removalList = () =>
-  removals()
-    .map((key) => key + "\n")
-    .join("");
+const removalList = () => removals().map((key) => key + "\n").join("");
 
 // The box that marks a document of the open cluster.
 function removalBox(member) {
@@ -62,21 +57,11 @@ function removalBox(member) {
 
 // Marks of a cluster that save its reader many of them.
 function removalButtons() {
-  const button = (name, click) =>
-    make(
-      "button",
-      {
-        type: "button",
-        class: "quiet small",
-        on: {
-          click: () => {
-            click();
-            showRemovals();
-          },
-        },
-      },
-      name,
-    );
+  const button = (name, change) =>
+    buttonOf(name, { class: "quiet small" }, () => {
+      change();
+      showRemovals();
+    });
   const others = () => {
     const { cluster, place, left } = pair;
     removing.delete(place);
@@ -147,8 +132,7 @@ function clearRemovals() {
 
 // The strip at the end of the window: the count, the buttons, the list and what it is for.
 function removalStrip() {
-  const button = (id, name, click) =>
-    make("button", { type: "button", class: "quiet", id, on: { click } }, name);
+  const button = (id, name, click) => buttonOf(name, { class: "quiet", id }, click);
   const code = (text) => make("code", null, text);
   put(
     at("removals"),
@@ -170,17 +154,13 @@ function removalStrip() {
         spellcheck: "false",
         "aria-label": "Keys of the documents to remove, one per line",
       }),
-      make(
-        "p",
-        null,
+      paragraph(
         "One key per line; at least one document of each cluster is not in it. Saved as removals.txt, ",
         code(`nearkin remove INDEX --from removals.txt --if-similar ${plain(data.threshold)}`),
         " removes these documents from the index. It looks again, and keeps a document if none of " +
           "those that stay is similar to it. It deletes no file.",
       ),
-      make(
-        "p",
-        null,
+      paragraph(
         "To delete exact copies of files, ",
         code("nearkin dups FOLDER --script clean.sh"),
         " writes a script that compares each file byte by byte before it deletes it.",

@@ -10,17 +10,17 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
 use super::api::error_response::ErrorResponse;
+#[cfg(test)]
+use super::api::tests::description::AnswerContent::{Json, Lines, Media, OneOf};
+#[cfg(test)]
+use super::api::tests::description::{
+    ANY, BODY, CHANGED, CONFLICT, INDEX, KEY, RouteDescription, TOKEN, TOO_LARGE, UNKNOWN_KEY,
+    WRITE,
+};
 use super::handlers::{admit, documents, lines, search, state};
 use super::http::guard;
 use super::page;
 use super::shared::Shared;
-#[cfg(test)]
-use super::tests::description::AnswerContent::{Json, Lines, Media, OneOf};
-#[cfg(test)]
-use super::tests::description::{
-    ANY, BODY, CHANGED, CONFLICT, INDEX, KEY, RouteDescription, TOKEN, TOO_LARGE, UNKNOWN_KEY,
-    WRITE,
-};
 
 /// Path of a document. The wildcard allows slashes in keys.
 const DOCUMENT: &str = "/v1/documents/{*key}";
@@ -83,7 +83,8 @@ fn pages() -> Vec<Route> {
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
         route!(get "/openapi.json", openapi, "openapi", "This description",
             [(200, "OpenAPI 3.1", Media("application/json"))], [ANY, TOKEN]),
-        route!(get "/report", blocking(page::report), "report", "The report of the whole index, as a page",
+        route!(get "/report", blocking(page::report), "report",
+            "The report of the whole index, as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN, INDEX]),
         route!(get "/health", state::health, "health",
             "Whether the server runs and can write; needs no token",

@@ -33,6 +33,17 @@ const make = (tag, attributes, ...children) =>
 const draw = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
+const paragraph = (...children) => make("p", null, ...children);
+const note = (...children) => make("p", { class: "note" }, ...children);
+const numberCell = (...children) => make("td", { class: "number" }, ...children);
+const headCell = (...children) => make("th", { scope: "row" }, ...children);
+const rowWith = (...cells) => make("tr", null, ...cells);
+const bodyOf = (rows) => make("tbody", null, rows);
+
+// A button that calls `click`.
+const buttonOf = (name, attributes, click) =>
+  make("button", { type: "button", ...attributes, on: { click } }, name);
+
 const wholeFormat = new Intl.NumberFormat("en-GB");
 const whole = (number) => wholeFormat.format(number);
 const counted = (number, one, many) =>
@@ -134,7 +145,7 @@ function tableOf(attributes, caption, heads, body) {
   const head = heads.map(([content, number]) =>
     make("th", { scope: "col", class: number ? "number" : null }, content),
   );
-  return make("table", attributes, caption, make("thead", null, make("tr", null, head)), body);
+  return make("table", attributes, caption, make("thead", null, rowWith(head)), body);
 }
 
 // The name of a table that is plain to those who see it.
@@ -142,21 +153,10 @@ const unseenCaption = (text) => make("caption", { class: "unseen" }, text);
 
 // The numbers of a chart as a table.
 function table(caption, heads, rows, attributes) {
-  const body = rows.map((cells) =>
-    make(
-      "tr",
-      null,
-      cells.map((cell, column) =>
-        make(column ? "td" : "th", column ? { class: "number" } : { scope: "row" }, cell),
-      ),
-    ),
-  );
-  return tableOf(
-    attributes,
-    make("caption", null, caption),
-    heads.map((text, column) => [text, column > 0]),
-    make("tbody", null, body),
-  );
+  const cellOf = (cell, column) => (column ? numberCell(cell) : headCell(cell));
+  const body = bodyOf(rows.map((cells) => rowWith(cells.map(cellOf))));
+  const columns = heads.map((text, column) => [text, column > 0]);
+  return tableOf(attributes, make("caption", null, caption), columns, body);
 }
 
 const folded = (title, ...children) =>

@@ -19,25 +19,18 @@ function verdict(view, cut, sets) {
 
 // The table. `heads` are the names of the two sides.
 function beside(heads, view) {
-  const side = (runs, tag, name) =>
-    make(
-      "td",
-      { class: name },
-      runs.map(([text, differs]) => (differs ? make(tag, null, text) : text)),
-    );
-  const rowOf = (row) =>
-    row.folded
-      ? make(
-          "tr",
-          { class: "folded" },
-          make("td", { colspan: "2" }, counted(row.folded, "equal word"), " left out"),
-        )
-      : make(
-          "tr",
-          { class: row.differs ? "differs" : "equal" },
-          side(row.left, "del", "left"),
-          side(row.right, "ins", "right"),
-        );
+  const side = (runs, tag, name) => {
+    const marks = runs.map(([text, differs]) => (differs ? make(tag, null, text) : text));
+    return make("td", { class: name }, marks);
+  };
+  const rowOf = ({ folded: words, differs, left, right }) => {
+    if (words) {
+      const all = make("td", { colspan: "2" }, counted(words, "equal word"), " left out");
+      return make("tr", { class: "folded" }, all);
+    }
+    const sides = [side(left, "del", "left"), side(right, "ins", "right")];
+    return make("tr", { class: differs ? "differs" : "equal" }, sides);
+  };
   const body = make("tbody");
   const table = tableOf(
     { class: "texts" },
@@ -58,9 +51,7 @@ function beside(heads, view) {
     const left = view.rows.length - drawn;
     if (!left) return;
     const name = `Show ${whole(Math.min(left, ROWS_MAX))} more of ${counted(left, "line")}`;
-    holder.append(
-      make("button", { type: "button", class: "more quiet", on: { click: more } }, name),
-    );
+    holder.append(buttonOf(name, { class: "more quiet" }, more));
   };
   more();
   return holder;

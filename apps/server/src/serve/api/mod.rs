@@ -5,3 +5,5 @@ pub(crate) mod blob;
 pub(crate) mod bodies;
 pub(crate) mod conditions;
 pub(crate) mod error_response;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -39,19 +39,12 @@ function typeOf(schema) {
 function fields(schema) {
   const required = new Set(schema.required || []);
   const rows = Object.entries(schema.properties).map(([name, one]) =>
-    make(
-      "tr",
-      null,
+    rowWith(
       make("td", null, make("code", null, name), required.has(name) ? "" : make("small", null, " optional")),
       make("td", null, typeOf(one), one.description ? make("small", null, " ", prose(one.description)) : null),
     ),
   );
-  return tableOf(
-    { class: "fields" },
-    unseenCaption("Fields"),
-    [["Field"], ["Type"]],
-    make("tbody", null, rows),
-  );
+  return tableOf({ class: "fields" }, unseenCaption("Fields"), [["Field"], ["Type"]], bodyOf(rows));
 }
 
 function route(path, method, operation, described) {
@@ -60,9 +53,7 @@ function route(path, method, operation, described) {
     const response = given.$ref ? described.components.responses[nameOf(given.$ref)] : given;
     const content = Object.entries(response.content || {});
     const [media, { schema } = {}] = content[0] || [];
-    return make(
-      "tr",
-      null,
+    return rowWith(
       make("td", null, status),
       make("td", null, prose(response.description), " ", media ? make("small", null, schema ? typeOf(schema) : media) : null),
     );
@@ -71,18 +62,14 @@ function route(path, method, operation, described) {
     "section",
     { class: "route", id: operation.operationId },
     make("h3", null, make("span", { class: "method" }, method.toUpperCase()), " " + path),
-    make("p", null, prose(operation.summary + (operation.summary.endsWith("?") ? "" : "."))),
+    paragraph(prose(operation.summary + (operation.summary.endsWith("?") ? "" : "."))),
   );
   if (operation.parameters)
     put(holder, make("p", null, "Parameters: ", operation.parameters.map((one) => one.name + (one.required ? "" : "?")).join(", ")));
   if (body)
     put(holder, make("p", null, "Body: ", typeOf(body.content["application/json"].schema)));
-  const table = tableOf(
-    { class: "fields" },
-    unseenCaption("Answers"),
-    [["Status"], ["Answer"]],
-    make("tbody", null, answers),
-  );
+  const heads = [["Status"], ["Answer"]];
+  const table = tableOf({ class: "fields" }, unseenCaption("Answers"), heads, bodyOf(answers));
   return put(holder, make("details", null, make("summary", null, "Answers"), table));
 }
 
@@ -101,9 +88,9 @@ async function describe() {
       "section",
       { class: "route", id: "type-" + name },
       make("h3", null, name),
-      schema.description ? make("p", null, prose(schema.description)) : null,
+      schema.description ? paragraph(prose(schema.description)) : null,
     );
-    put(holder, schema.properties ? fields(schema) : make("p", null, typeOf(schema)));
+    put(holder, schema.properties ? fields(schema) : paragraph(typeOf(schema)));
     at("types").append(holder);
   }
   const target = location.hash.length > 1 ? at(location.hash.slice(1)) : null;

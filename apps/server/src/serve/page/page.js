@@ -13,15 +13,9 @@ let asked = null;
 let thresholdChosen = false;
 
 async function ask(path, body) {
-  const options =
-    body === undefined
-      ? {}
-      : {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify(body),
-        };
-  const response = await fetch(path, options);
+  const headers = { "content-type": "application/json" };
+  const sent = body && { method: "POST", headers, body: JSON.stringify(body) };
+  const response = await fetch(path, sent);
   const answer = await response.json();
   if (!response.ok) {
     const { kind: what, message, advice } = answer.error;
@@ -54,12 +48,9 @@ async function poll() {
     const stats = await ask("/v1/stats");
     const now = performance.now();
     describe(stats);
-    show("documents", whole(stats.documents));
-    show("segments", whole(stats.segments));
+    for (const id of ["documents", "segments", "dead", "change"]) show(id, whole(stats[id]));
     show("memtable", whole(stats.memtable_documents));
-    show("dead", whole(stats.dead));
     show("disk", byteCount(stats.bytes_on_disk));
-    show("change", whole(stats.change));
     show("requests", whole(stats.server.requests));
     if (before) {
       // This page's own request does not count.
@@ -92,23 +83,11 @@ function payloadText(payload) {
 function hit(match) {
   const bar = make("span");
   bar.style.inlineSize = 100 * match.similarity + "%";
-  const compare = make(
-    "button",
-    {
-      type: "button",
-      class: "quiet small",
-      "aria-label": `Compare with ${keyText(match.key)}`,
-      on: { click: () => compareWith(match, compare) },
-    },
-    "Compare",
-  );
+  const label = { class: "quiet small", "aria-label": `Compare with ${keyText(match.key)}` };
+  const compare = buttonOf("Compare", label, () => compareWith(match, compare));
   const empty = match.payload === "" || match.payload == null;
-  return make(
-    "tr",
-    null,
-    make(
-      "td",
-      { class: "number" },
+  return rowWith(
+    numberCell(
       make("span", { class: "track", "aria-hidden": "true" }, bar),
       similar(match.similarity),
       make("small", null, " \u00b1" + match.standard_error.toFixed(3)),
@@ -136,10 +115,7 @@ function question() {
   if (by === "key") body.key = at("key").value;
   else if (by === "items") body.items = lines(text);
   else if (by === "rows")
-    body.rows = text
-      .split(/[\s,]+/)
-      .filter(Boolean)
-      .map(Number);
+    body.rows = text.split(/[\s,]+/).filter(Boolean).map(Number);
   else body.text = text;
   return body;
 }
@@ -148,11 +124,7 @@ function question() {
 const PART = 0.8;
 const FILE_BYTES_MAX = 4 << 20;
 
-const lines = (text) =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter(Boolean);
+const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
 function summary(answer, took, contained) {
   const shown = answer.matches.length;
@@ -183,13 +155,9 @@ async function find() {
     if (answer.matches.length) {
       const heads = [["Similarity"], ["Document"], [make("span", null, "Added (UTC)")]];
       if (readable) heads.push(["Texts"]);
-      const body = make("tbody", null, answer.matches.map(hit));
-      const table = tableOf(
-        { class: "hits" },
-        unseenCaption("Most similar first, each with the standard error of its estimate"),
-        heads,
-        body,
-      );
+      const caption = "Most similar first, each with the standard error of its estimate";
+      const body = bodyOf(answer.matches.map(hit));
+      const table = tableOf({ class: "hits" }, unseenCaption(caption), heads, body);
       table.tHead.rows[0].cells[2].className = "when";
       at("matches").append(table);
     }
@@ -227,7 +195,7 @@ async function compareWith(match, button) {
     put(
       holder,
       make("h3", { tabindex: "-1" }, `Similarity ${similar(match.similarity)}`),
-      make("p", null, verdict(view, false, sets)),
+      paragraph(verdict(view, false, sets)),
       beside([left, keyOf(keyText(match.key))], view),
     );
     holder.querySelector("h3").focus({ preventScroll: true });

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::http::guard;
-use super::routes::{OPENAPI, routes};
+use crate::serve::http::guard;
+use crate::serve::routes::{OPENAPI, routes};
 use description::{RouteDescription, STATS, schemas};
 
-pub(super) mod description;
+pub(crate) mod description;
 
 fn operations() -> Vec<RouteDescription> {
     routes().into_iter().map(|route| route.operation).collect()
