@@ -183,7 +183,7 @@ async fn serve(
     let stopping = "stopping: finishing running requests (a second signal exits at once)";
     match &shared.log {
         // A pipe that nobody reads must not keep the server from stopping.
-        Some(log) => log.say(&format!("nearkin: {stopping}")),
+        Some(log) => log.say(format!("nearkin: {stopping}")),
         None => output::note(stopping),
     }
     let hurry = tokio::spawn(async move {

@@ -1,6 +1,6 @@
 //! Response bodies: plain data that becomes JSON. `description.rs` describes the types.
 
-use nearkin::{Match, Outcome};
+use nearkin::Match;
 use serde::Serialize;
 #[cfg(test)]
 use utoipa::ToSchema;
@@ -34,7 +34,8 @@ pub(crate) struct TextRead {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 pub(crate) struct Written {
-    pub(crate) outcome: Word,
+    #[cfg_attr(test, schema(value_type = super::tests::description::Outcome))]
+    pub(crate) outcome: &'static str,
     /// Number of the change. If nothing had to be written: number of the latest change; the outcome
     /// holds after that change.
     pub(crate) change: u64,
@@ -45,7 +46,8 @@ pub(crate) struct Written {
 #[cfg_attr(test, derive(ToSchema))]
 pub(crate) struct BatchWritten {
     /// In the order of the operations.
-    pub(crate) outcomes: Vec<Word>,
+    #[cfg_attr(test, schema(value_type = Vec<super::tests::description::Outcome>))]
+    pub(crate) outcomes: Vec<&'static str>,
     pub(crate) change: u64,
 }
 
@@ -246,37 +248,8 @@ pub(crate) enum Decided {
     Rejected,
 }
 
-/// `superseded`: a later operation of the batch has the same key. `other`: an outcome that this
-/// version has no name for.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(ToSchema))]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(test, schema(as = Outcome))]
-pub(crate) enum Word {
-    Inserted,
-    Replaced,
-    Unchanged,
-    Removed,
-    Missing,
-    Superseded,
-    Other,
-}
-
 /// Converts matches; includes payloads if requested.
 pub(crate) fn found(matches: Vec<Match>, payloads: bool) -> Vec<Found> {
     let found = |found: Match| Found::new(found, payloads, &ExactFields::default());
     matches.into_iter().map(found).collect()
-}
-
-/// One word for an outcome.
-pub(crate) fn word(outcome: Outcome) -> Word {
-    match outcome {
-        Outcome::Inserted => Word::Inserted,
-        Outcome::Replaced => Word::Replaced,
-        Outcome::Unchanged => Word::Unchanged,
-        Outcome::Removed => Word::Removed,
-        Outcome::Missing => Word::Missing,
-        Outcome::Superseded => Word::Superseded,
-        _ => Word::Other,
-    }
 }

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, Uri};
 use nearkin::{Batch, Edit, Outcome, Signature};
 
 use crate::serve::api::answers::{
-    self, BatchWritten, DocumentList, ListedDocument, PrefixRemoved, Stored, TextRead, Written,
+    BatchWritten, DocumentList, ListedDocument, PrefixRemoved, Stored, TextRead, Written,
 };
 use crate::serve::api::blob::Blob;
 use crate::serve::api::bodies::{self, Body, Operation, Operations, Put};
@@ -52,8 +52,7 @@ pub(crate) fn put(
         Outcome::Inserted => StatusCode::CREATED,
         _ => StatusCode::OK,
     };
-    let outcome = answers::word(outcome);
-    Ok((status, Json(Written { outcome, change: written.change })))
+    Ok((status, Json(Written { outcome: outcome.as_str(), change: written.change })))
 }
 
 pub(crate) fn get(shared: &Shared, uri: &Uri) -> Result<Json<Stored>, ErrorResponse> {
@@ -71,8 +70,7 @@ pub(crate) fn delete(shared: &Shared, uri: &Uri) -> Result<Json<Written>, ErrorR
     if written.outcomes.first() == Some(&Outcome::Missing) {
         return Err(ErrorResponse::unknown_key(&key));
     }
-    let outcome = answers::word(Outcome::Removed);
-    Ok(Json(Written { outcome, change: written.change }))
+    Ok(Json(Written { outcome: Outcome::Removed.as_str(), change: written.change }))
 }
 
 pub(crate) fn batch(shared: &Shared, body: &Body) -> Result<Json<BatchWritten>, ErrorResponse> {
@@ -94,7 +92,7 @@ pub(crate) fn batch(shared: &Shared, body: &Body) -> Result<Json<BatchWritten>, 
         }
     }
     let written = shared.index.write(batch)?;
-    let outcomes = written.outcomes.into_iter().map(answers::word).collect();
+    let outcomes = written.outcomes.into_iter().map(Outcome::as_str).collect();
     Ok(Json(BatchWritten { outcomes, change: written.change }))
 }
 

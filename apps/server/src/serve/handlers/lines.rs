@@ -16,7 +16,7 @@ use axum::extract::State;
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
-use nearkin::{Conditions, ErrorKind, Snapshot};
+use nearkin::{Cluster, Conditions, ErrorKind, Snapshot};
 use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -54,23 +54,13 @@ pub(crate) async fn pairs(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Response, ErrorResponse> {
-    let (snapshot, conditions) = checked(&shared, &uri)?;
-    answer(shared, move |lines| {
-        let end = lines.end.clone();
-        for pair in snapshot.pairs(conditions.cancel_if(move || end.is_due()))? {
-            let pair = pair?;
-            let line = PairLine {
-                a: Blob(pair.a),
-                b: Blob(pair.b),
-                similarity: pair.similarity,
-                equal_rows: pair.equal_rows,
-                contained: pair.containment.map(|containment| containment.estimate),
-            };
-            if !lines.push(&line) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    let found = |snapshot: &Snapshot, conditions| snapshot.pairs(conditions);
+    answer(shared, &uri, found, |pair| PairLine {
+        a: Blob(pair.a),
+        b: Blob(pair.b),
+        similarity: pair.similarity,
+        equal_rows: pair.equal_rows,
+        contained: pair.containment.map(|containment| containment.estimate),
     })
 }
 
@@ -78,18 +68,10 @@ pub(crate) async fn clusters(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Response, ErrorResponse> {
-    let (snapshot, conditions) = checked(&shared, &uri)?;
-    answer(shared, move |lines| {
-        let end = lines.end.clone();
-        for cluster in snapshot.clusters(conditions.cancel_if(move || end.is_due()))? {
-            let keys = cluster?.keys;
-            let size = keys.len() as u64;
-            let keys = keys.into_iter().map(Blob).collect();
-            if !lines.push(&ClusterLine { size, keys }) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    let found = |snapshot: &Snapshot, conditions| snapshot.clusters(conditions);
+    answer(shared, &uri, found, |Cluster { keys, .. }| ClusterLine {
+        size: keys.len() as u64,
+        keys: keys.into_iter().map(Blob).collect(),
     })
 }
 
@@ -105,20 +87,24 @@ fn checked(shared: &Shared, uri: &Uri) -> Result<(Snapshot, Conditions<'static>)
     }
 }
 
-/// Starts an answer, and finds its lines on another thread. `find` returns whether it found all.
-fn answer(
+/// Starts an answer, and finds its lines on another thread.
+fn answer<T, L: Serialize, I: IntoIterator<Item = nearkin::Result<T>>>(
     shared: Arc<Shared>,
-    find: impl FnOnce(&mut FoundLines) -> nearkin::Result<bool> + Send + 'static,
+    uri: &Uri,
+    find: impl FnOnce(&Snapshot, Conditions<'static>) -> nearkin::Result<I> + Send + 'static,
+    line: impl Fn(T) -> L + Send + 'static,
 ) -> Result<Response, ErrorResponse> {
+    let (snapshot, conditions) = checked(&shared, uri)?;
     let (sender, receiver) = channel(CHUNKS_MAX);
     let whole = Arc::new(AtomicBool::new(false));
     let is_whole = Arc::clone(&whole);
     shared.stream(move |shared| {
         let sent = Instant::now();
         let end = EarlyEnd { sender: sender.clone(), is_stopping: shared.stopping() };
-        let mut lines = FoundLines { sender, end, bytes: Vec::new(), sent };
-        match find(&mut lines) {
-            Ok(all) => is_whole.store(all && lines.send(), Ordering::Release),
+        let mut lines = FoundLines { sender, end: end.clone(), bytes: Vec::new(), sent };
+        let found = find(&snapshot, conditions.cancel_if(move || end.is_due()));
+        match found.and_then(|found| lines.push_all(found, line)) {
+            Ok(all) => is_whole.store(all, Ordering::Release),
             Err(_) if lines.end.is_due() => {}
             Err(error) => output::note(format!("an answer was cut off: {error}")),
         }
@@ -152,6 +138,20 @@ struct FoundLines {
 }
 
 impl FoundLines {
+    /// Adds all lines and sends them. Returns whether it did.
+    fn push_all<T, L: Serialize>(
+        &mut self,
+        found: impl IntoIterator<Item = nearkin::Result<T>>,
+        line: impl Fn(T) -> L,
+    ) -> nearkin::Result<bool> {
+        for one in found {
+            if !self.push(&line(one?)) {
+                return Ok(false);
+            }
+        }
+        Ok(self.send())
+    }
+
     /// Adds a line. Returns whether more lines are wanted.
     fn push(&mut self, line: &impl Serialize) -> bool {
         if serde_json::to_writer(&mut self.bytes, line).is_err() {

@@ -5,7 +5,9 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,8 +16,8 @@ use serde::Serialize;
 use crate::args::serve::LogFormat;
 use nearkin_kit::time;
 
-/// Bytes of lines that wait to be written.
-const WAITING_MAX: usize = 8 << 20;
+/// Lines that wait to be written.
+const WAITING_MAX: usize = 1 << 15;
 
 /// Time for which lines are collected, because waking the thread for each line would cost more than
 /// the line.
@@ -49,81 +51,38 @@ pub(crate) struct Logged<'a> {
 /// The log, and the thread that writes it.
 pub(crate) struct AccessLog {
     format: LogFormat,
-    lines: Arc<QueuedLines>,
+    lines: SyncSender<String>,
+    /// Number of lines dropped since the last write.
+    dropped: Arc<AtomicU64>,
     writer: JoinHandle<()>,
 }
 
-/// Lines on their way to the thread.
-#[derive(Default)]
-struct QueuedLines {
-    waiting: Mutex<Waiting>,
-    /// Notified when the first line waits, and at the end.
-    some: Condvar,
-}
-
-#[derive(Default)]
-struct Waiting {
-    bytes: Vec<u8>,
-    /// Number of lines dropped since the last write.
-    dropped: u64,
-    has_ended: bool,
-}
-
-impl QueuedLines {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, line: &str) {
-        let mut waiting = self.lock();
-        if waiting.bytes.len() + line.len() >= WAITING_MAX {
-            waiting.dropped += 1;
-            return;
+/// Writes lines until the end.
+fn write_all(lines: &Receiver<String>, dropped: &AtomicU64) {
+    while let Ok(first) = lines.recv() {
+        std::thread::sleep(COLLECTED);
+        let mut text = first + "\n";
+        for line in lines.try_iter() {
+            text.extend([&line, "\n"]);
         }
-        let is_first = waiting.bytes.is_empty();
-        waiting.bytes.extend_from_slice(line.as_bytes());
-        waiting.bytes.push(b'\n');
-        drop(waiting);
-        if is_first {
-            self.some.notify_one();
+        let dropped = dropped.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            text.push_str(&format!("nearkin: {dropped} lines dropped\n"));
         }
-    }
-
-    /// Writes lines until the end.
-    fn write_all(&self) {
-        let mut bytes = Vec::new();
-        loop {
-            let is_empty = |waiting: &mut Waiting| waiting.bytes.is_empty() && !waiting.has_ended;
-            let waiting = self.some.wait_while(self.lock(), is_empty);
-            let has_ended = waiting.unwrap_or_else(PoisonError::into_inner).has_ended;
-            if !has_ended {
-                std::thread::sleep(COLLECTED);
-            }
-            let mut waiting = self.lock();
-            std::mem::swap(&mut bytes, &mut waiting.bytes);
-            let dropped = std::mem::take(&mut waiting.dropped);
-            drop(waiting);
-            if dropped > 0 {
-                bytes.extend_from_slice(format!("nearkin: {dropped} lines dropped\n").as_bytes());
-            }
-            // If stderr is closed, there is nowhere left to report to.
-            let _ = io::stderr().write_all(&bytes);
-            if has_ended && bytes.is_empty() {
-                return;
-            }
-            bytes.clear();
-        }
+        // If stderr is closed, there is nowhere left to report to.
+        let _ = io::stderr().write_all(text.as_bytes());
     }
 }
 
 impl AccessLog {
     /// Starts the thread that writes to stderr.
     pub(crate) fn start(format: LogFormat) -> io::Result<Self> {
-        let lines = Arc::new(QueuedLines::default());
-        let written = Arc::clone(&lines);
+        let (lines, written) = sync_channel(WAITING_MAX);
+        let dropped = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&dropped);
         let named = std::thread::Builder::new().name("access log".to_owned());
-        let writer = named.spawn(move || written.write_all())?;
-        Ok(Self { format, lines, writer })
+        let writer = named.spawn(move || write_all(&written, &counted))?;
+        Ok(Self { format, lines, dropped, writer })
     }
 
     /// Logs a request.
@@ -134,18 +93,19 @@ impl AccessLog {
             LogFormat::Json => serde_json::to_string(&logged).unwrap_or_default(),
             LogFormat::Text | LogFormat::Off => text(&logged),
         };
-        self.say(&line);
+        self.say(line);
     }
 
     /// Writes a line between those of requests, without waiting.
-    pub(crate) fn say(&self, line: &str) {
-        self.lines.push(line);
+    pub(crate) fn say(&self, line: String) {
+        if self.lines.try_send(line).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Waits until all lines are written, or for a short time if nobody reads them.
     pub(crate) fn finish(self) {
-        self.lines.lock().has_ended = true;
-        self.lines.some.notify_one();
+        drop(self.lines);
         let end = Instant::now() + LAST;
         while !self.writer.is_finished() && Instant::now() < end {
             std::thread::sleep(TICK);

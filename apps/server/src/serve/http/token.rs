@@ -18,33 +18,6 @@ const TOKEN_BYTES_MIN: usize = 16;
 /// A token that requests must contain.
 pub(crate) struct Token(Vec<u8>);
 
-/// Reads a token from the file or, if no file is given, from the environment variable.
-fn given(file: Option<&Path>, variable: &str) -> Result<Option<Token>, Failure> {
-    let (text, source) = match file {
-        Some(path) => {
-            let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
-            warn_if_others_read(path);
-            (text, path.display().to_string())
-        }
-        None => match std::env::var(variable) {
-            Ok(text) => (text, variable.to_owned()),
-            Err(std::env::VarError::NotPresent) => return Ok(None),
-            Err(error) => return Err(Failure::new(format!("{variable}: {error}"), "")),
-        },
-    };
-    let token = text.trim();
-    let advice = "create one with `openssl rand -hex 16`";
-    if token.len() < TOKEN_BYTES_MIN {
-        let short = format!("the token in {source} has fewer than {TOKEN_BYTES_MIN} characters");
-        return Err(Failure::new(short, advice));
-    }
-    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let odd = format!("the token in {source} has blanks or characters outside ASCII");
-        return Err(Failure::new(odd, advice));
-    }
-    Ok(Some(Token(token.as_bytes().to_vec())))
-}
-
 #[cfg(unix)]
 fn warn_if_others_read(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
@@ -63,7 +36,31 @@ fn warn_if_others_read(_: &Path) {}
 impl Token {
     /// The token from the file or, if no file is given, from the environment variable.
     pub(crate) fn given(file: Option<&Path>, variable: &str) -> Result<Option<Self>, Failure> {
-        given(file, variable)
+        let (text, source) = match file {
+            Some(path) => {
+                let text =
+                    fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
+                warn_if_others_read(path);
+                (text, path.display().to_string())
+            }
+            None => match std::env::var(variable) {
+                Ok(text) => (text, variable.to_owned()),
+                Err(std::env::VarError::NotPresent) => return Ok(None),
+                Err(error) => return Err(Failure::new(format!("{variable}: {error}"), "")),
+            },
+        };
+        let token = text.trim();
+        let advice = "create one with `openssl rand -hex 16`";
+        if token.len() < TOKEN_BYTES_MIN {
+            let short =
+                format!("the token in {source} has fewer than {TOKEN_BYTES_MIN} characters");
+            return Err(Failure::new(short, advice));
+        }
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let odd = format!("the token in {source} has blanks or characters outside ASCII");
+            return Err(Failure::new(odd, advice));
+        }
+        Ok(Some(Self(token.as_bytes().to_vec())))
     }
 
     /// Whether two tokens are the same.

@@ -133,6 +133,21 @@ pub(super) const STATS: [(&str, &str); 22] = [
     ("unicode", "The Unicode versions of this build."),
 ];
 
+/// `superseded`: a later operation of the batch has the same key. `other`: an outcome that this
+/// version has no name for.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the words of an outcome")]
+#[schema(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    Inserted,
+    Replaced,
+    Unchanged,
+    Removed,
+    Missing,
+    Superseded,
+    Other,
+}
+
 /// The OpenAPI document.
 pub(crate) fn document(operations: &[RouteDescription]) -> serde_json::Result<Value> {
     let mut paths = Map::new();
