@@ -1,5 +1,6 @@
 //! `nearkin.Match`, `nearkin.Answer` and `nearkin.Document`: results of queries and look-ups.
 
+use pyo3::PyClass;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PySlice, PyTuple};
@@ -34,6 +35,33 @@ fn unpickled<T: DeserializeOwned>(py: Python<'_>, pickled: &Pickled) -> PyResult
     let value =
         value.map_err(|error| raise(py, "InvalidError", &format!("not such a pickle: {error}")))?;
     Ok((value, if pickled.1 { KeyType::Bytes } else { KeyType::Text }))
+}
+
+/// An element of a sequence of `length`, or a list of them for a slice. `at` makes an element, and
+/// `missing` is the message if there is none.
+pub(crate) fn element<'py, T>(
+    index: &Bound<'py, PyAny>,
+    length: usize,
+    missing: &'static str,
+    at: impl Fn(usize) -> Option<T>,
+) -> PyResult<Bound<'py, PyAny>>
+where
+    T: PyClass + Into<PyClassInitializer<T>>,
+{
+    let py = index.py();
+    let length = isize::try_from(length).unwrap_or(isize::MAX);
+    let at = |row: isize| usize::try_from(row).ok().and_then(&at);
+    let Ok(slice) = index.cast::<PySlice>() else {
+        let row = index.extract::<isize>()?;
+        let found = at(if row < 0 { row + length } else { row });
+        let found = found.ok_or_else(|| PyIndexError::new_err(missing))?;
+        return Ok(Bound::new(py, found)?.into_any());
+    };
+    let part = slice.indices(length)?;
+    let rows = (0..part.slicelength)
+        .map_while(|row| at(part.start + part.step * isize::try_from(row).unwrap_or(isize::MAX)));
+    let rows = rows.map(|found| Bound::new(py, found)).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyList::new(py, rows)?.into_any())
 }
 
 /// A document similar to the query.
@@ -136,11 +164,6 @@ impl Answer {
     pub(crate) fn new(inner: nearkin::Answer, keys: KeyType) -> Self {
         Self { inner, keys }
     }
-
-    fn at(&self, row: isize) -> Option<Match> {
-        let found = self.inner.matches.get(usize::try_from(row).ok()?)?;
-        Some(Match { inner: found.clone(), keys: self.keys })
-    }
 }
 
 #[pymethods]
@@ -150,23 +173,10 @@ impl Answer {
     }
 
     /// A match, or a list of matches for a slice.
-    fn __getitem__<'py>(
-        &self,
-        py: Python<'py>,
-        at: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let length = isize::try_from(self.inner.matches.len()).unwrap_or(isize::MAX);
-        let Ok(slice) = at.cast::<PySlice>() else {
-            let at = at.extract::<isize>()?;
-            let found = self.at(if at < 0 { at + length } else { at });
-            let found = found.ok_or_else(|| PyIndexError::new_err("no such match"))?;
-            return Ok(Bound::new(py, found)?.into_any());
-        };
-        let part = slice.indices(length)?;
-        let rows = (0..part.slicelength).map_while(|row| {
-            self.at(part.start + part.step * isize::try_from(row).unwrap_or(isize::MAX))
-        });
-        Ok(PyList::new(py, rows.collect::<Vec<_>>())?.into_any())
+    fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let matches = &self.inner.matches;
+        let one = |row| Some(Match { inner: matches.get::<usize>(row)?.clone(), keys: self.keys });
+        element(at, matches.len(), "no such match", one)
     }
 
     #[staticmethod]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use nearkin::passages::{Contained, PassageAnswer, PassageMatch, PassageView};
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::columns::keys::KeyType;
 use crate::error::engine;
+use crate::search::answers::element;
 use crate::search::conditions::Conditions;
 
 /// Queries a snapshot by a text.
@@ -69,12 +69,13 @@ impl Passages {
         self.inner.texts.len()
     }
 
-    fn __getitem__(&self, at: isize) -> PyResult<Text> {
-        let length = isize::try_from(self.inner.texts.len()).unwrap_or(isize::MAX);
-        let at = if at < 0 { at + length } else { at };
-        let found = usize::try_from(at).ok().and_then(|at| self.inner.texts.get(at));
-        let found = found.ok_or_else(|| PyIndexError::new_err("no such text"))?;
-        Ok(Text { inner: found.clone(), keys: self.keys, offsets: Arc::clone(&self.offsets) })
+    /// A text, or a list of texts for a slice.
+    fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let texts = &self.inner.texts;
+        element(at, texts.len(), "no such text", |row| {
+            let inner = texts.get(row)?.clone();
+            Some(Text { inner, keys: self.keys, offsets: Arc::clone(&self.offsets) })
+        })
     }
 
     /// Number of texts that contain any part of the query. The limit does not reduce it.

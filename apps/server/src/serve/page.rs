@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use axum::http::{HeaderName, StatusCode, header};
+use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;
 
 use super::api::error_response::ErrorResponse;
@@ -54,8 +54,7 @@ pub(super) fn report(shared: &Shared, (): &()) -> Result<impl IntoResponse + use
     };
     let made = report_page::make(&snapshot, &settings, shared.originals.as_ref());
     let made = made.map_err(|failure| {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        ErrorResponse::new(status, "internal", failure.to_string().replacen("error: ", "", 1))
+        ErrorResponse::new("internal", failure.to_string().replacen("error: ", "", 1))
             .advise("`nearkin verify INDEX` lists damage, if there is any")
     })?;
     Ok((html("frame-ancestors 'none'".to_owned()), made.html))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, FromRequest, State};
 use axum::handler::Handler;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
@@ -167,12 +167,12 @@ pub(super) fn router(shared: &Arc<Shared>) -> Router {
     }
     router
         .fallback(|| async {
-            ErrorResponse::new(StatusCode::NOT_FOUND, "no_route", "no such path")
+            ErrorResponse::new("no_route", "no such path")
                 .advise("/openapi.json lists all paths and methods")
         })
         .method_not_allowed_fallback(|| async {
             let message = "this path has no such method";
-            ErrorResponse::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
+            ErrorResponse::new("method", message)
                 .advise("/openapi.json lists all paths and methods")
         })
         .layer(DefaultBodyLimit::max(shared.limits.body_bytes_max))

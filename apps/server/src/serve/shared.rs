@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::StatusCode;
 use nearkin::Sketcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -105,8 +104,7 @@ impl Shared {
             done
         });
         worked.await.unwrap_or_else(|_| {
-            let status = StatusCode::INTERNAL_SERVER_ERROR;
-            Err(ErrorResponse::new(status, "internal", "the request failed inside the server")
+            Err(ErrorResponse::new("internal", "the request failed inside the server")
                 .advise("see the server's stderr"))
         })
     }

@@ -106,12 +106,8 @@ impl Body {
         // Requiring JSON also blocks forms on other sites: without CORS, browsers cannot send this
         // content type.
         if !kind.trim().eq_ignore_ascii_case("application/json") {
-            return Err(ErrorResponse::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "content_type",
-                "the body is not declared as JSON",
-            )
-            .advise("send the header `Content-Type: application/json`"));
+            return Err(ErrorResponse::new("content_type", "the body is not declared as JSON")
+                .advise("send the header `Content-Type: application/json`"));
         }
         let most = shared.limits.body_bytes_max;
         if length.is_some_and(|length| length > most) {
@@ -132,12 +128,8 @@ async fn discard(request: Request, length: usize) {
 }
 
 fn too_large(most: usize) -> ErrorResponse {
-    ErrorResponse::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "too_large",
-        format!("the body has more than {most} bytes"),
-    )
-    .advise("send smaller bodies, or start the server with a larger --body-bytes-max")
+    ErrorResponse::new("too_large", format!("the body has more than {most} bytes"))
+        .advise("send smaller bodies, or start the server with a larger --body-bytes-max")
 }
 
 /// Computes a signature from a text, items or rows. Exactly one of the three must be given.

@@ -10,43 +10,42 @@ use serde::Serialize;
 #[cfg(test)]
 use utoipa::ToSchema;
 
-/// All kinds of errors.
-pub(crate) const KINDS: [&str; 29] = [
-    "invalid",
-    "empty",
-    "not_found",
-    "no_text",
-    "changed",
-    "exists",
-    "mismatch",
-    "locked",
-    "unsettled",
-    "unsupported",
-    "corrupt",
-    "disk_full",
-    "read_only",
-    "io",
-    "unknown",
-    "poisoned",
-    "closed",
-    "cancelled",
-    "internal",
-    "busy",
-    "timeout",
-    "too_large",
-    "content_type",
-    "host",
-    "origin",
-    "token",
-    "read_token",
-    "no_route",
-    "method",
+/// All kinds of errors, each with its status.
+pub(crate) const KINDS: [(&str, StatusCode); 29] = [
+    ("invalid", StatusCode::BAD_REQUEST),
+    ("empty", StatusCode::BAD_REQUEST),
+    ("not_found", StatusCode::NOT_FOUND),
+    ("no_text", StatusCode::NOT_FOUND),
+    ("changed", StatusCode::CONFLICT),
+    ("exists", StatusCode::CONFLICT),
+    ("mismatch", StatusCode::CONFLICT),
+    ("locked", StatusCode::SERVICE_UNAVAILABLE),
+    ("unsettled", StatusCode::SERVICE_UNAVAILABLE),
+    ("unsupported", StatusCode::INTERNAL_SERVER_ERROR),
+    ("corrupt", StatusCode::INTERNAL_SERVER_ERROR),
+    ("disk_full", StatusCode::INSUFFICIENT_STORAGE),
+    ("read_only", StatusCode::FORBIDDEN),
+    ("io", StatusCode::INTERNAL_SERVER_ERROR),
+    ("unknown", StatusCode::INTERNAL_SERVER_ERROR),
+    ("poisoned", StatusCode::SERVICE_UNAVAILABLE),
+    ("closed", StatusCode::SERVICE_UNAVAILABLE),
+    ("cancelled", StatusCode::SERVICE_UNAVAILABLE),
+    ("internal", StatusCode::INTERNAL_SERVER_ERROR),
+    ("busy", StatusCode::SERVICE_UNAVAILABLE),
+    ("timeout", StatusCode::GATEWAY_TIMEOUT),
+    ("too_large", StatusCode::PAYLOAD_TOO_LARGE),
+    ("content_type", StatusCode::UNSUPPORTED_MEDIA_TYPE),
+    ("host", StatusCode::FORBIDDEN),
+    ("origin", StatusCode::FORBIDDEN),
+    ("token", StatusCode::UNAUTHORIZED),
+    ("read_token", StatusCode::FORBIDDEN),
+    ("no_route", StatusCode::NOT_FOUND),
+    ("method", StatusCode::METHOD_NOT_ALLOWED),
 ];
 
 /// The error response of a request.
 #[derive(Debug)]
 pub(crate) struct ErrorResponse {
-    status: StatusCode,
     kind: &'static str,
     message: String,
     /// What to do; empty if the message is enough.
@@ -54,29 +53,34 @@ pub(crate) struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    pub(crate) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
-        debug_assert!(KINDS.contains(&kind), "{kind} is not described");
-        Self { status, kind, message: message.into(), advice: "" }
+    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        debug_assert!(KINDS.iter().any(|(name, _)| *name == kind), "{kind} is not described");
+        Self { kind, message: message.into(), advice: "" }
+    }
+
+    fn status(&self) -> StatusCode {
+        let known = KINDS.iter().find(|(name, _)| *name == self.kind);
+        known.map_or(StatusCode::INTERNAL_SERVER_ERROR, |(_, status)| *status)
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid", message)
+        Self::new("invalid", message)
     }
 
     pub(crate) fn busy(what: &str) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", what)
+        Self::new("busy", what)
             .advise("try again in a moment; --requests-max sets the maximum of concurrent requests")
     }
 
     pub(crate) fn read_only() -> Self {
         let message = "this server only reads";
-        Self::new(StatusCode::FORBIDDEN, "read_only", message)
+        Self::new("read_only", message)
             .advise("it was started with --read-only, or the index is on a read-only file system")
     }
 
     pub(crate) fn unknown_key(key: &[u8]) -> Self {
         let key = String::from_utf8_lossy(key);
-        Self::new(StatusCode::NOT_FOUND, "not_found", format!("no document has the key {key:?}"))
+        Self::new("not_found", format!("no document has the key {key:?}"))
     }
 
     pub(crate) fn advise(mut self, advice: &'static str) -> Self {
@@ -105,60 +109,42 @@ fn is_full(error: &Error) -> bool {
 impl From<Error> for ErrorResponse {
     fn from(error: Error) -> Self {
         let same = error.kind().as_str();
-        let (status, kind, advice) = match error.kind() {
-            ErrorKind::Invalid => (StatusCode::BAD_REQUEST, same, ""),
+        let (kind, advice) = match error.kind() {
+            // The messages say what to do.
+            ErrorKind::Invalid | ErrorKind::Exists => (same, ""),
+            ErrorKind::NotFound | ErrorKind::NoSuchKey => ("not_found", ""),
             ErrorKind::Empty => (
-                StatusCode::BAD_REQUEST,
                 same,
                 "leave the document out of the request; one stored under its key is unchanged, and \
                  DELETE removes it",
             ),
-            ErrorKind::NotFound | ErrorKind::NoSuchKey => (StatusCode::NOT_FOUND, "not_found", ""),
-            ErrorKind::Mismatch => {
-                (StatusCode::CONFLICT, same, "make it with the parameters in /v1/stats")
-            }
-            // The message says what to do.
-            ErrorKind::Exists => (StatusCode::CONFLICT, same, ""),
-            ErrorKind::Cancelled => {
-                (StatusCode::SERVICE_UNAVAILABLE, same, "give more `deadline_ms`")
-            }
-            ErrorKind::Locked | ErrorKind::Unsettled => {
-                (StatusCode::SERVICE_UNAVAILABLE, same, ErrorKind::Unsettled.advice())
-            }
+            ErrorKind::Mismatch => (same, "make it with the parameters in /v1/stats"),
+            ErrorKind::Cancelled => (same, "give more `deadline_ms`"),
+            ErrorKind::Locked | ErrorKind::Unsettled => (same, ErrorKind::Unsettled.advice()),
             ErrorKind::Io if is_full(&error) => (
-                StatusCode::INSUFFICIENT_STORAGE,
                 "disk_full",
                 "nothing was written: free disk space, or remove documents, which still works",
             ),
-            ErrorKind::Poisoned => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                same,
-                "an earlier sync failed, so all writes are refused: restart the server",
-            ),
+            ErrorKind::Io => (same, "nothing was written: fix the cause and try again"),
+            ErrorKind::Poisoned => {
+                (same, "an earlier sync failed, so all writes are refused: restart the server")
+            }
             ErrorKind::Closed => (
-                StatusCode::SERVICE_UNAVAILABLE,
                 same,
                 "the folder of the index or its lock file was removed or replaced, so nothing is \
                  written any more: restart the server",
             ),
-            kind => {
-                let (name, advice) = match kind {
-                    ErrorKind::Unsupported => (same, "serve the index with a newer nearkin"),
-                    ErrorKind::Corrupt => {
-                        (same, "stop the server; `nearkin verify INDEX` lists all damage")
-                    }
-                    ErrorKind::Io => (same, "nothing was written: fix the cause and try again"),
-                    ErrorKind::Unknown => (
-                        same,
-                        "it may or may not be stored: restart the server, check, and repeat the \
-                         request",
-                    ),
-                    _ => ("internal", "see the server's stderr"),
-                };
-                (StatusCode::INTERNAL_SERVER_ERROR, name, advice)
+            ErrorKind::Unsupported => (same, "serve the index with a newer nearkin"),
+            ErrorKind::Corrupt => {
+                (same, "stop the server; `nearkin verify INDEX` lists all damage")
             }
+            ErrorKind::Unknown => (
+                same,
+                "it may or may not be stored: restart the server, check, and repeat the request",
+            ),
+            _ => ("internal", "see the server's stderr"),
         };
-        Self { status, kind, message: error.full_message(), advice }
+        Self { kind, message: error.full_message(), advice }
     }
 }
 
@@ -184,7 +170,8 @@ struct Inner {
 
 impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
-        let Self { status, kind, message, advice } = self;
+        let status = self.status();
+        let Self { kind, message, advice } = self;
         let mut response =
             (status, Json(ErrorObject { error: Inner { kind, message, advice } })).into_response();
         let headers = response.headers_mut();

@@ -137,7 +137,7 @@ pub(crate) fn text(shared: &Shared, uri: &Uri) -> Result<Json<TextRead>, ErrorRe
     let key = key_after(TEXT_PREFIX, uri)?;
     let Some(originals) = &shared.originals else {
         let message = "this server does not read texts";
-        return Err(ErrorResponse::new(StatusCode::NOT_FOUND, "no_text", message).advise(
+        return Err(ErrorResponse::new("no_text", message).advise(
             "start it with --texts, and with --from FILE.jsonl if the texts are in JSON lines",
         ));
     };
@@ -147,31 +147,26 @@ pub(crate) fn text(shared: &Shared, uri: &Uri) -> Result<Json<TextRead>, ErrorRe
         return Err(ErrorResponse::unknown_key(&key));
     }
     let name = String::from_utf8_lossy(&key);
-    let (status, kind, what, advice) = match originals.text_now(&snapshot, &key)? {
+    let (kind, what, advice) = match originals.text_now(&snapshot, &key)? {
         TextNow::Text(text) if text.len() <= TEXT_BYTES_MAX => {
             return Ok(Json(TextRead { key: Blob(key), text }));
         }
         TextNow::Text(text) => (
-            StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
             format!("has {} bytes; the server returns up to {TEXT_BYTES_MAX}", text.len()),
             "use `nearkin report` for longer texts",
         ),
-        TextNow::Changed => (
-            StatusCode::CONFLICT,
-            "changed",
-            "has changed since it was added".to_owned(),
-            "add the document again",
-        ),
+        TextNow::Changed => {
+            ("changed", "has changed since it was added".to_owned(), "add the document again")
+        }
         TextNow::Missing => (
-            StatusCode::NOT_FOUND,
             "no_text",
             "was not found".to_owned(),
             "give the folder of the keys as --texts-root, or lines with --from",
         ),
     };
     let message = format!("the text of {name:?} {what}");
-    Err(ErrorResponse::new(status, kind, message).advise(advice))
+    Err(ErrorResponse::new(kind, message).advise(advice))
 }
 
 #[cfg(test)]

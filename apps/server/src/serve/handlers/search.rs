@@ -4,7 +4,6 @@
 use std::time::Instant;
 
 use axum::Json;
-use axum::http::StatusCode;
 use nearkin::{Alike, Answer, Exact, Match, Original, Params, Signature, Snapshot};
 
 use crate::serve::api::answers::{Answered, Answers, Found, QueryAnswer};
@@ -216,7 +215,7 @@ impl<'a> Search<'a> {
             }
             if Instant::now() >= self.deadline {
                 let message = "the time was not enough to compare the texts of all matches";
-                return Err(ErrorResponse::new(StatusCode::GATEWAY_TIMEOUT, "timeout", message));
+                return Err(ErrorResponse::new("timeout", message));
             }
             let exact = self.exactly(sought, &found, fetch)?;
             if exact == Exact::Below {

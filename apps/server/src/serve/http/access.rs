@@ -71,14 +71,14 @@ impl Access {
         }
         if !self.read_token.as_ref().is_some_and(|token| token.is_in(headers)) {
             let message = "missing or wrong token";
-            return Err(ErrorResponse::new(StatusCode::UNAUTHORIZED, "token", message)
+            return Err(ErrorResponse::new("token", message)
                 .advise("send the header `Authorization: Bearer TOKEN`"));
         }
         if only_reads(method, path) {
             return Ok(());
         }
         let message = "this token allows reading only";
-        Err(ErrorResponse::new(StatusCode::FORBIDDEN, "read_token", message)
+        Err(ErrorResponse::new("read_token", message)
             .advise("send the token that the server was given with --token-file"))
     }
 

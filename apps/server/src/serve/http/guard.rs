@@ -12,7 +12,7 @@ use std::time::Instant;
 use axum::body::HttpBody as _;
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -90,12 +90,8 @@ pub(crate) fn described(path: &str) -> String {
 
 fn too_late(shared: &Shared) -> ErrorResponse {
     let seconds = shared.limits.timeout.as_secs();
-    ErrorResponse::new(
-        StatusCode::GATEWAY_TIMEOUT,
-        "timeout",
-        format!("the request took longer than {seconds} s"),
-    )
-    .advise("a write may still complete; repeating it is safe")
+    ErrorResponse::new("timeout", format!("the request took longer than {seconds} s"))
+        .advise("a write may still complete; repeating it is safe")
 }
 
 /// The name of the method, for metrics. Unknown methods share one name, so that clients cannot
@@ -118,7 +114,6 @@ fn check(
     let host = host(headers, request.uri());
     if shared.access.loopback && !host.is_some_and(is_loopback_name) {
         return Err(ErrorResponse::new(
-            StatusCode::FORBIDDEN,
             "host",
             "the Host header is not a loopback address, and this server is local",
         )
@@ -127,7 +122,7 @@ fn check(
     let is_page = request.method() == Method::GET && path == "/";
     if !is_allowed_origin && !is_page && is_of_another_site(headers, host) {
         let message = "cross-site requests are refused";
-        return Err(ErrorResponse::new(StatusCode::FORBIDDEN, "origin", message));
+        return Err(ErrorResponse::new("origin", message));
     }
     // A health check needs no token. A preflight request has none: browsers do not send it there.
     if path == "/health" || is_allowed_origin && access::is_preflight(request.method(), headers) {

@@ -365,7 +365,8 @@ pub(super) fn schemas() -> serde_json::Result<Value> {
             required.push(json!(name));
         }
     }
-    schemas["Error"]["properties"]["error"]["properties"]["kind"]["enum"] = json!(KINDS);
+    schemas["Error"]["properties"]["error"]["properties"]["kind"]["enum"] =
+        json!(KINDS.map(|(kind, _)| kind));
     Ok(schemas)
 }
 
