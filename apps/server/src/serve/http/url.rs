@@ -5,37 +5,25 @@ use std::str::FromStr;
 
 use axum::http::Uri;
 use nearkin::Conditions;
+use percent_encoding::percent_decode_str;
 
 use crate::serve::api::error_response::ErrorResponse;
 
 /// Decodes percent-encoded bytes.
-fn decoded(text: &[u8]) -> Result<Vec<u8>, ErrorResponse> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        if byte == b'%' {
-            let digits = text.get(at + 1..at + 3);
-            // Checked because `from_str_radix` would accept a sign.
-            let digits = digits.filter(|two| two.iter().all(u8::is_ascii_hexdigit));
-            let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
-            let Some(value) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
-                return Err(ErrorResponse::invalid(
-                    "the URL has a % that is not followed by two hexadecimal digits",
-                ));
-            };
-            bytes.push(value);
-            at += 3;
-        } else {
-            bytes.push(byte);
-            at += 1;
-        }
+fn decoded(text: &str) -> Result<Vec<u8>, ErrorResponse> {
+    let is_digits = |part: &str| {
+        part.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !text.split('%').skip(1).all(is_digits) {
+        let message = "the URL has a % that is not followed by two hexadecimal digits";
+        return Err(ErrorResponse::invalid(message));
     }
-    Ok(bytes)
+    Ok(percent_decode_str(text).collect())
 }
 
 /// The decoded key after a path prefix. A key may contain any bytes.
 pub(crate) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
-    decoded(uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes())
+    decoded(uri.path().strip_prefix(prefix).unwrap_or_default())
 }
 
 /// The parameters of a request.
@@ -57,7 +45,7 @@ impl Parameters {
                 return Err(ErrorResponse::invalid(format!("`{name}` is given twice")));
             }
             // Clients write a blank as `+` here, and a plus as `%2B`.
-            found.push((name.to_owned(), decoded(value.replace('+', "%20").as_bytes())?));
+            found.push((name.to_owned(), decoded(&value.replace('+', "%20"))?));
         }
         Ok(Self(found))
     }
