@@ -23,6 +23,10 @@ def test_quotations_are_found(tmp_path):
         assert ix.query(book)[0].payload == b"B"
         assert ix.set_payload("book", b"C") and not ix.set_payload("none", b"C")
         assert ix.query(book)[0].payload == b"C" and ix.count() == 2
+        answer = ix.query(f"{book} {other}")
+        assert [one.key for one in answer[::-1]] == [answer[-1].key, answer[0].key] and answer[2:] == []
+        with pytest.raises(IndexError, match="no such text"):
+            answer[2]
         with pytest.raises(nk.InvalidError, match="at most"):
             ix.set_payload("book", b"x" * 65_536)
         spans = [passage.query for passage in found.passages]
