@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use axum::http::{HeaderName, header};
+use axum::http::{HeaderName, Uri, header};
 use axum::response::IntoResponse;
 
 use super::api::error_response::ErrorResponse;
@@ -42,7 +42,7 @@ pub(super) async fn api() -> impl IntoResponse {
 
 /// The report about the whole index, as a page with a content security policy of its own. It
 /// includes texts only if clients may read them.
-pub(super) fn report(shared: &Shared, (): &()) -> Result<impl IntoResponse + use<>, ErrorResponse> {
+pub(super) fn report(shared: &Shared, _: &Uri) -> Result<impl IntoResponse + use<>, ErrorResponse> {
     let snapshot = shared.index.snapshot();
     let settings = PageSettings {
         title: shared.title.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::IntoResponse;
 use nearkin::{Error, Stats};
 use serde::Serialize;
@@ -50,7 +50,7 @@ struct ServerObject {
     timeout_seconds: u64,
 }
 
-pub(crate) fn stats(shared: &Shared, (): &()) -> Result<Json<ServerStatsObject>, ErrorResponse> {
+pub(crate) fn stats(shared: &Shared, _: &Uri) -> Result<Json<ServerStatsObject>, ErrorResponse> {
     let stats = shared.index.stats()?;
     let mut stats: Map<String, Value> =
         serde_json::to_value(&stats).and_then(serde_json::from_value).map_err(Error::other)?;
@@ -111,7 +111,7 @@ pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoRespon
 
 pub(crate) fn metrics(
     shared: &Shared,
-    (): &(),
+    _: &Uri,
 ) -> Result<impl IntoResponse + use<>, ErrorResponse> {
     let stats = shared.index.stats()?;
     let mut text = MetricsText::default();

@@ -67,7 +67,7 @@ fn write_all(lines: &Receiver<String>, dropped: &AtomicU64) {
         }
         let dropped = dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            text.push_str(&format!("nearkin: {dropped} lines dropped\n"));
+            text.extend(["nearkin: ", &dropped.to_string(), " lines dropped\n"]);
         }
         // If stderr is closed, there is nowhere left to report to.
         let _ = io::stderr().write_all(text.as_bytes());
