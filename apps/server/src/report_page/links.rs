@@ -85,7 +85,7 @@ mod tests {
             assert!(!reach(&near, key), "{key:?}");
         }
         assert!(!near.reach(b"a long key", "a ... key"));
-        assert!(!reach(&Links::none(), b"/docs/a.txt"));
+        assert!(!reach(&Links::default(), b"/docs/a.txt"));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::bodies::QueryBody;
+use super::conditions::{HasConditions as _, settings};
 use crate::serve::http::guard;
 use crate::serve::routes::{OPENAPI, routes};
 use description::{RouteDescription, STATS, schemas};
@@ -96,9 +98,10 @@ fn types_are_described_as_they_are_read_and_written() {
     let stats = serde_json::to_value(index.stats().unwrap()).unwrap();
     let stats: BTreeSet<_> = stats.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(stats, BTreeSet::from(STATS.map(|(name, _)| name)));
-    let query = "text texts items rows key keys threshold contained prefix after before exact \
-        limit max_candidates deadline_ms payloads";
-    assert_eq!(names("Query", "properties"), set(query));
+    let mut query = set("text texts items rows key keys exact limit payloads");
+    query.extend(settings(QueryBody::WITHOUT).map(|setting| setting.name.to_owned()));
+    assert_eq!(names("Query", "properties"), query);
+    assert!(query.contains("max_candidates") && !query.contains("verify"), "{query:?}");
     assert_eq!(names("Query", "required"), set(""));
     assert_eq!(names("Admit", "required"), set("key"));
     assert_eq!(names("Document", "properties"), set("text items rows payload"));
