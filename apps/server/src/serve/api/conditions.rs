@@ -38,15 +38,15 @@ pub(crate) struct WithConditions<T> {
 #[derive(Debug, Default)]
 pub(crate) struct GivenConditions {
     settings: Map<String, Value>,
+    /// The beginning of keys, which is among the settings, too.
     pub(crate) prefix: Option<Blob>,
 }
 
 impl GivenConditions {
     /// The conditions of a search that begins now.
     pub(crate) fn begin(&self) -> Result<Conditions<'static>, ErrorResponse> {
-        let conditions = Conditions::deserialize(&Value::Object(self.settings.clone()));
-        let conditions = conditions.map_err(|error| ErrorResponse::invalid(error.to_string()))?;
-        Ok(conditions.prefix(self.prefix.as_ref().map_or(&[][..], |prefix| &prefix.0)))
+        Conditions::deserialize(&Value::Object(self.settings.clone()))
+            .map_err(|error| ErrorResponse::invalid(error.to_string()))
     }
 
     /// A setting that is a number.
@@ -64,11 +64,18 @@ impl GivenConditions {
             SettingValue::Switch => json!(map.next_value::<Option<bool>>()?),
             SettingValue::Count => json!(map.next_value::<Option<usize>>()?),
             SettingValue::Time => json!(map.next_value::<Option<u64>>()?),
-            _ if setting.name == "prefix" => {
-                self.prefix = map.next_value()?;
-                Value::Null
+            _ => {
+                let text = map.next_value::<Option<Blob>>()?;
+                if setting.name == "prefix" {
+                    self.prefix.clone_from(&text);
+                }
+                // Plain data has bytes that are no text as a list.
+                let plain = |Blob(bytes)| match String::from_utf8(bytes) {
+                    Ok(text) => json!(text),
+                    Err(error) => json!(error.into_bytes()),
+                };
+                json!(text.map(plain))
             }
-            _ => json!(map.next_value::<Option<String>>()?),
         };
         match self.settings.insert(setting.name.to_owned(), value) {
             Some(_) => Err(M::Error::duplicate_field(setting.name)),
@@ -195,8 +202,12 @@ mod tests {
         assert_eq!((own.text.as_str(), conditions.number("threshold")), ("a", Some(0.5)));
         let shown = format!("{:?}", conditions.begin().unwrap());
         assert_eq!(shown, "Conditions { threshold: 0.5, prefix: \"b/\", after: 7 }");
+        let odd = parse(r#"{"text":"a","prefix":{"base64":"/w=="}}"#).unwrap().conditions;
+        assert_eq!(odd.prefix.as_ref().unwrap().0, [0xff]);
+        let shown = format!("{:?}", odd.begin().unwrap());
+        assert_eq!(shown, format!("{:?}", Conditions::default().prefix([0xff])));
         for (bad, why) in [
-            (r#"{"text":"a","limit":1}"#, "unknown field `limit`, expected one of `text`, `thr"),
+            (r#"{"text":"a","limit":1}"#, "unknown field `limit`, expected one of `text`, `"),
             (r#"{"text":"a","verify":true}"#, "unknown field `verify`"),
             (r#"{"after":"now","text":"a"}"#, "invalid type: string \"now\", expected u64"),
             (r#"{"text":"a","after":1,"after":2}"#, "duplicate field `after`"),
