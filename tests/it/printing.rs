@@ -54,6 +54,10 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Query", &query.limit(3).threshold(0.7).max_candidates(9).cancel_if(|| false));
     let conditions = Conditions::default().prefix(&payload).after(1).before(9).filter(|_, _| true);
     printed.add("Conditions", &conditions.deadline(std::time::Instant::now()).limit(3));
+    for setting in Conditions::SETTINGS {
+        printed.add("ConditionSetting", &setting);
+        printed.add("SettingValue", &setting.value);
+    }
     let signatures = vec![signature.clone(); 500];
     printed.add("Queries", &snapshot.queries(&signatures).limit(3));
     let answer = index.query(&signature).limit(1).run().unwrap();
