@@ -157,6 +157,21 @@ impl LinesGiven {
 }
 
 impl ExactGiven {
+    /// Texts that are read again, from lines if there are any, by the same code as for `--exact`.
+    pub fn of_texts(
+        from: &[PathBuf],
+        from_key_field: Option<&String>,
+        from_field: Option<&String>,
+    ) -> Self {
+        Self {
+            exact: true,
+            from: from.to_vec(),
+            from_key_field: from_key_field.cloned(),
+            from_field: from_field.cloned(),
+            at_least: None,
+        }
+    }
+
     /// Where the documents of an index can be read again.
     pub fn originals(
         &self,

@@ -64,12 +64,7 @@ impl Report {
     /// Returns the `--from` options as an [`ExactGiven`], because texts are read again by the same
     /// code as for `--exact`.
     pub fn originals(&self) -> ExactGiven {
-        ExactGiven {
-            exact: true,
-            from: self.from.clone(),
-            from_key_field: self.from_key_field.clone(),
-            from_field: self.from_field.clone(),
-            at_least: None,
-        }
+        let (key, field) = (self.from_key_field.as_ref(), self.from_field.as_ref());
+        ExactGiven::of_texts(&self.from, key, field)
     }
 }

@@ -366,7 +366,7 @@ pub(super) fn schemas() -> serde_json::Result<Value> {
         }
     }
     schemas["Error"]["properties"]["error"]["properties"]["kind"]["enum"] =
-        json!(KINDS.map(|(kind, _)| kind));
+        KINDS.iter().flat_map(|(_, kinds)| *kinds).copied().collect();
     Ok(schemas)
 }
 
