@@ -56,10 +56,6 @@ deny:
 rivals *flags:
     benches/run.sh {{flags}}
 
-# Single operations, timed (one of sketch, insert, query, delete, open, merge, pairs).
-bench name:
-    cargo bench --bench operations -- {{name}}
-
 # Instructions of single operations against benches/instructions.tsv (needs valgrind).
 instructions *flags:
     cargo bench -p nearkin --bench instructions -- {{flags}}

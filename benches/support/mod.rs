@@ -8,9 +8,6 @@ pub(crate) mod corpora;
 use nearkin::{Batch, Index, Maintenance, Options, Params, Shingles, Signature};
 use std::path::Path;
 
-/// Number of documents in the queried indexes. They fit into the processor's cache, so that the
-/// benchmarks measure the code and not the memory. `benches/rivals` measures larger indexes.
-pub(crate) const DOCUMENTS: u64 = 20_000;
 /// Documents per batch.
 pub(crate) const BATCH: u64 = 1_000;
 

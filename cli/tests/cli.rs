@@ -219,7 +219,7 @@ impl Ran {
     /// Parses stdout as one JSON object per line.
     #[track_caller]
     fn objects(&self) -> Vec<Value> {
-        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        objects(&self.stdout)
     }
 
     /// The field names of the first JSON object, in order.
@@ -269,6 +269,17 @@ fn on_disk(path: &Path) -> u64 {
     return std::os::unix::fs::MetadataExt::blocks(&fs::metadata(path).unwrap()) * 512;
     #[cfg(not(unix))]
     return fs::metadata(path).unwrap().len();
+}
+
+/// Parses a text as one JSON object per line.
+#[track_caller]
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The words `from` to `to` as a text; overlapping ranges make similar texts.
+fn words(from: u32, to: u32) -> String {
+    (from..to).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Documents with equal texts and the keys 0, 1, 2, ...

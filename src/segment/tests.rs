@@ -5,6 +5,7 @@ use super::*;
 use crate::Error;
 use crate::format::catalog::SegmentEntry;
 use crate::storage::{Disk, OpenMode, Storage};
+pub(super) use crate::testing::random::Random;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,22 +18,6 @@ pub(super) struct Model {
     pub(super) payloads: Vec<Vec<u8>>,
     pub(super) times: Vec<u64>,
     pub(super) counts: Vec<u32>,
-}
-
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> usize {
-        usize::try_from(self.next() % bound).expect("small")
-    }
 }
 
 pub(super) fn shape(rows: usize, band_bytes: usize) -> Shape {
@@ -65,7 +50,7 @@ impl Model {
                 .signatures
                 .extend((0..shape.signature_bytes).map(|_| values.next().to_le_bytes()[0] % 8));
             let key = match random.below(5) {
-                0 if doc > 0 => model.keys[random.below(doc as u64)].clone(),
+                0 if doc > 0 => model.keys[random.below(doc)].clone(),
                 _ => format!("key {doc} {}", "k".repeat(random.below(20))).into_bytes(),
             };
             model.keys.push(key);

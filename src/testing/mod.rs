@@ -11,6 +11,8 @@ pub mod fuzzing;
 #[macro_use]
 pub(crate) mod planted;
 #[cfg(any(test, fuzzing))]
+pub(crate) mod random;
+#[cfg(any(test, fuzzing))]
 pub(crate) mod sim;
 #[macro_use]
 pub(crate) mod small;

@@ -4,9 +4,7 @@
 use crate::support::{
     Model, Scratch, assert_whole, eventually, inline, kind, listing, params, run,
 };
-use nearkin::{
-    Batch, Durability, ErrorKind, Index, Maintained, Maintenance, Options, Outcome, Progress,
-};
+use nearkin::{Batch, Durability, ErrorKind, Index, Maintained, Maintenance, Options, Progress};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,51 +22,6 @@ fn a_flush_moves_the_memtable_into_a_segment() {
     assert_eq!((stats.segments, stats.memtable_documents, stats.floor), (1, 0, 1));
     index.flush().unwrap();
     assert_eq!(index.stats().unwrap().segments, 1);
-    assert_whole(&index);
-}
-
-#[test]
-fn compacting_leaves_one_segment_without_dead_documents() {
-    let scratch = Scratch::new();
-    let index = scratch.create();
-    for round in 0..3 {
-        for at in 0..10 {
-            index.insert(format!("k{at}"), &run(round * 10 + at, 20)).unwrap();
-            index.insert(format!("r{round}.{at}"), &run(at, 20)).unwrap();
-        }
-        index.flush().unwrap();
-    }
-    index.remove("k0").unwrap();
-    let model = Model::read(&index);
-    let stats = index.stats().unwrap();
-    assert_eq!(stats.documents, 39);
-    assert!(stats.dead > 0 && stats.segments > 1, "{stats:?}");
-    index.compact().unwrap();
-    let stats = index.stats().unwrap();
-    assert_eq!((stats.documents, stats.dead, stats.segments), (39, 0, 1));
-    assert_eq!(Model::read(&index), model);
-    assert_whole(&index);
-    assert_eq!(std::fs::read_dir(scratch.dir().join("segments")).unwrap().count(), 1);
-    let before = listing(&scratch.dir().join("segments"));
-    index.compact().unwrap();
-    assert_eq!(listing(&scratch.dir().join("segments")), before, "nothing was due");
-}
-
-#[test]
-fn removing_everything_and_compacting_leaves_no_segment() {
-    let scratch = Scratch::new();
-    let index = scratch.create();
-    for at in 0..20 {
-        index.insert(format!("k{at}"), &run(at, 20)).unwrap();
-    }
-    index.flush().unwrap();
-    for at in 0..20 {
-        assert_eq!(index.remove(format!("k{at}")).unwrap(), Outcome::Removed);
-    }
-    index.compact().unwrap();
-    let stats = index.stats().unwrap();
-    assert_eq!((stats.documents, stats.dead, stats.segments), (0, 0, 0));
-    assert_eq!(std::fs::read_dir(scratch.dir().join("segments")).unwrap().count(), 0);
     assert_whole(&index);
 }
 
@@ -146,18 +99,6 @@ fn maintain_notes_the_horizon_once() {
     let index = scratch.open();
     assert_eq!(index.stats().unwrap().recovery.changes_replayed, 2);
     assert_eq!(index.len(), 2);
-}
-
-#[test]
-fn under_sync_what_is_acknowledged_is_durable() {
-    let scratch = Scratch::new();
-    let index = scratch.create();
-    for at in 1..=5_u32 {
-        index.insert(format!("k{at}"), &run(at, 10)).unwrap();
-        assert_eq!(index.durable_change(), u64::from(at));
-    }
-    let stats = index.stats().unwrap();
-    assert_eq!((stats.change, stats.durable_change), (5, 5));
 }
 
 #[test]

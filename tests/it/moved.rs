@@ -100,11 +100,12 @@ fn a_relative_path_survives_a_change_of_directory() {
 #[cfg(unix)]
 #[test]
 fn a_handle_whose_folder_was_removed_says_so_at_the_next_write() {
-    for folder in folders() {
-        let dir = folder.path().join("i");
+    for (folder, remake) in folders().iter().flat_map(|one| [(one, false), (one, true)]) {
+        let dir = folder.path().join(format!("i {remake}"));
         let index = Index::create(&dir, &params(), inline()).unwrap();
         insert(&index, "first", 5);
         fs::remove_dir_all(&dir).unwrap();
+        let second = remake.then(|| Index::create(&dir, &params(), inline()).unwrap());
         for refused in [write(&index), flush(&index), compact(&index)] {
             let refusal = message(refused, ErrorKind::Closed);
             assert!(refusal.contains("was removed; open the index again"), "{refusal}");
@@ -112,7 +113,11 @@ fn a_handle_whose_folder_was_removed_says_so_at_the_next_write() {
         assert!(index.contains("first3").unwrap());
         assert_eq!(index.query(&run(2, 10)).run().unwrap().matches[0].key, b"first2");
         assert_eq!(kind(index.close()), ErrorKind::Closed);
-        assert!(!dir.exists());
+        assert_eq!(dir.exists(), remake);
+        if let Some(second) = second {
+            insert(&second, "second", 2);
+            assert_holds(second, &dir, 2);
+        }
     }
 }
 

@@ -147,5 +147,6 @@ fn licences_are_found_by_their_letters_as_often_as_promised() {
 #[test]
 fn pages_of_documentation_are_found_as_often_as_promised() {
     check("pydocs", Mode::Word3, 0.7);
+    check("pydocs", Mode::Char5, 0.5);
     check("pydocs", Mode::Char5, 0.8);
 }

@@ -14,23 +14,19 @@ mod scripts;
 mod tables;
 mod text;
 
-use options::{Options, USAGE};
+use options::Options;
 use results::{Result, Results};
 use std::process::Command;
 
 fn main() -> Result<()> {
-    let options = Options::parse(std::env::args().skip(1))?;
+    let options = Options::read();
     match options.stages.as_slice() {
-        [] => {
-            println!("{USAGE}");
-            Ok(())
-        }
         [stage] => run(stage, &options),
         // Each stage runs in its own process, so that the heap of one does not affect the others.
         stages => stages.iter().try_for_each(|stage| {
             println!("\n== {stage}");
             let mut child = Command::new(std::env::current_exe()?);
-            let status = child.arg(stage).args(&options.flags).status()?;
+            let status = child.arg(stage).args(Options::flags()).status()?;
             if status.success() { Ok(()) } else { Err(format!("{stage} failed").into()) }
         }),
     }

@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn words(from: u32, to: u32) -> String {
-    (from..to).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
-}
-
 #[test]
 fn a_half_is_found_by_what_contains_it() {
     let scratch = Scratch::new();
@@ -25,8 +21,7 @@ fn a_half_is_found_by_what_contains_it() {
     let table = scratch.ok("query ix --key docs/half.txt --contained 0.8").stdout;
     let row = table.lines().find(|line| line.contains("docs/whole.txt")).unwrap();
     assert!(row.contains("+-"), "{row}");
-    let lines = scratch.ok("query ix docs/half.txt --contained 0.8 --json").stdout;
-    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = scratch.ok("query ix docs/half.txt --contained 0.8 --json").objects();
     let whole = rows.iter().find(|row| row["key"] == "docs/whole.txt").unwrap();
     assert!(whole["contained"].as_f64().unwrap() > 0.8, "{whole}");
     assert!(whole["similarity"].as_f64().unwrap() < 0.7, "{whole}");

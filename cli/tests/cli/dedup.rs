@@ -38,10 +38,6 @@ fn lines(count: u64) -> String {
     lines
 }
 
-fn objects(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 fn text(scratch: &Scratch, name: &str) -> String {
     fs::read_to_string(scratch.path(name)).unwrap()
 }

@@ -181,8 +181,7 @@ fn clusters_are_printed() {
 fn a_chain_that_joins_what_is_not_alike_is_said() {
     let scratch = Scratch::new();
     for (name, from) in [("a", 0), ("b", 20), ("c", 40)] {
-        let words: Vec<_> = (from..from + 100).map(|w| format!("w{w}")).collect();
-        scratch.write(name, words.join(" "));
+        scratch.write(name, words(from, from + 100));
     }
     scratch.ok("add i a b c --threshold 0.55 --shingles words:1 --hashes 512");
     for options in ["--threshold 0.55", "--exact"] {
@@ -204,8 +203,6 @@ fn a_chain_that_joins_what_is_not_alike_is_said() {
 #[test]
 fn clusters_are_sorted_and_limited() {
     let scratch = Scratch::new();
-    let words =
-        |from: usize, to: usize| (from..to).map(|w| format!("w{w} ")).collect::<Vec<_>>().concat();
     let mut lines = String::new();
     for (key, from, to) in [
         ("b1", 0, 100),

@@ -64,55 +64,6 @@ fn a_rejection_writes_nothing_and_an_admission_one_change() {
 }
 
 #[test]
-fn the_stored_version_of_a_newcomer_is_no_duplicate_and_stays() {
-    let index = index(&Sim::new());
-    let terms = Admit::at(0.9).relate(0.0);
-    index.insert("a", &near(1, 0, 5)).expect("inserted");
-    let again = index.admit("a", &near(1, 0, 5), &terms).expect("decided");
-    assert_eq!(admitted(&again.decision), (vec![], Outcome::Unchanged, vec![]));
-    assert_eq!((again.change, index.snapshot().change()), (1, 1));
-    let other = index.admit("a", &near(1, 1, 5), &terms).expect("decided");
-    assert_eq!(admitted(&other.decision), (vec![], Outcome::Replaced, vec![]));
-    index.insert("b", &near(2, 0, 5)).expect("inserted");
-    let copy = index.admit("a", &near(2, 0, 5), &terms).expect("decided");
-    assert_eq!(rejected(&copy.decision), ["b"]);
-    assert_eq!(index.get("a").expect("read").expect("kept").signature, near(1, 1, 5));
-}
-
-#[test]
-fn the_newest_replaces_all_its_duplicates_in_one_change() {
-    let index = index(&Sim::new());
-    for (key, changed) in [("a", 0), ("b", 1), ("c", 4)] {
-        index.insert(key, &near(1, changed, 9)).expect("inserted");
-    }
-    index.flush().expect("flushed");
-    index.insert("d", &near(1, 0, 9)).expect("inserted");
-    let terms = Admit::at(0.9).relate(0.5).keep(Keep::Newest).limit(1);
-    let newest = index.admit("e", &near(1, 0, 1), &terms).expect("decided");
-    let removed = vec!["a", "d", "b"];
-    assert_eq!(admitted(&newest.decision), (vec!["c"], Outcome::Inserted, removed));
-    assert_eq!((newest.change, index.snapshot().change(), index.len()), (4, 5, 2));
-    let found = index.verify().expect("verified");
-    assert!(found.problems.is_empty(), "{:?}", found.problems);
-}
-
-#[test]
-fn the_longest_stays_and_of_equals_the_stored_one() {
-    let index = index(&Sim::new());
-    index.insert("a", &near(1, 0, 5)).expect("inserted");
-    index.flush().expect("flushed");
-    index.insert("b", &near(1, 0, 7)).expect("inserted");
-    let terms = Admit::at(0.9).keep(Keep::Longest);
-    for shingles in [4, 6, 7] {
-        let shorter = index.admit("c", &near(1, 0, shingles), &terms).expect("decided");
-        assert_eq!(rejected(&shorter.decision), ["a", "b"], "{shingles}");
-    }
-    let longest = index.admit("c", &near(1, 0, 8), &terms).expect("decided");
-    assert_eq!(admitted(&longest.decision), (vec![], Outcome::Inserted, vec!["a", "b"]));
-    assert_eq!(index.get("c").expect("read").expect("stored").signature.shingle_count(), 8);
-}
-
-#[test]
 fn of_a_stream_each_sees_those_before() {
     let sim = Sim::new();
     let index = index(&sim);

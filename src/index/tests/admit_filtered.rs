@@ -3,8 +3,8 @@
 use super::copies::{self, DIR, disk, options, params};
 use crate::testing::sim::Sim;
 use crate::{
-    Admit, Alike, Batch, Decision, DocumentView, Edit, ErrorKind, Index, Keep, Newcomer, Outcome,
-    Params, Shingles, Signature,
+    Admit, Alike, Batch, Decision, Edit, ErrorKind, Index, Keep, Newcomer, Outcome, Params,
+    Shingles, Signature,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,27 +22,6 @@ fn signature(value: u8) -> Signature {
 
 fn of_south(key: &[u8], _: &[u8]) -> bool {
     key.starts_with(b"south/")
-}
-
-#[test]
-fn a_tenant_is_not_affected_by_documents_of_another() {
-    let index = index();
-    index.insert("north/1", &signature(1)).expect("inserted");
-    for keep in [Keep::First, Keep::Newest, Keep::Longest] {
-        let south = Admit::at(0.9).relate(0.5).keep(keep).filter(of_south);
-        let admission = index.admit("south/1", &signature(1), &south).expect("decided");
-        let Decision::Admitted { related, removed, .. } = admission.decision else {
-            panic!("{keep:?}");
-        };
-        assert!(related.is_empty() && removed.is_empty());
-        assert!(index.contains("north/1").expect("read"));
-        assert_eq!(index.remove("south/1").expect("removed"), Outcome::Removed);
-    }
-    let south = Admit::at(0.9).filter(of_south);
-    assert!(index.admit("south/1", &signature(1), &south).expect("decided").is_admitted());
-    let copy = index.admit("south/2", &signature(1), &south).expect("decided");
-    let Decision::Rejected { duplicates } = copy.decision else { panic!("a copy") };
-    assert_eq!((duplicates.len(), &duplicates[0].key[..]), (1, &b"south/1"[..]));
 }
 
 #[test]
@@ -203,49 +182,4 @@ fn tenants_at_once_are_decided_as_if_each_were_alone() {
     let admitted = admitted.into_inner().expect("whole");
     assert!(admitted.values().all(|count| *count == 1), "{admitted:?}");
     assert_eq!((admitted.len(), index.len()), (16, 16));
-}
-
-/// In a segment and in the memtable, of one query and of several.
-#[test]
-fn filters_see_key_payload_and_time_of_every_document() {
-    let index = index();
-    let time = |number: u64| 1_000 + number * 7 % 40;
-    for number in 0..60_u64 {
-        let (key, signature) =
-            (format!("k{number}"), signature(u8::try_from(number % 3).expect("small")));
-        let payload = number.to_le_bytes();
-        let edit = Edit::insert(&key, &signature).payload(&payload).time(time(number));
-        index.write(Batch::from_iter([edit])).expect("written");
-        if number == 30 {
-            index.flush().expect("flushed");
-        }
-    }
-    let passes = |seen: DocumentView<'_>| {
-        let number = u64::from_le_bytes(seen.payload.try_into().expect("a number"));
-        assert_eq!(seen.key, format!("k{number}").as_bytes());
-        assert_eq!(seen.time, time(number));
-        seen.time >= 1_020
-    };
-    for value in 0..3 {
-        let mut expected: Vec<_> = (0..60_u64)
-            .filter(|number| number % 3 == u64::from(value) && time(*number) >= 1_020)
-            .map(|number| format!("k{number}").into_bytes())
-            .collect();
-        expected.sort();
-        let signatures = [signature(value)];
-        let keys = |answer: &crate::Answer| -> Vec<_> {
-            answer.matches.iter().map(|found| found.key.clone()).collect()
-        };
-        let one = index.query(&signatures[0]).threshold(0.9).filter_document(passes);
-        let one = one.run().expect("found");
-        assert_eq!((keys(&one), one.found), (expected.clone(), expected.len() as u64));
-        let several = index.queries(&signatures).threshold(0.9).filter_document(passes);
-        assert_eq!(keys(&several.run().expect("found")[0]), expected);
-    }
-    // What is old rejects nobody.
-    for (least, is_admitted) in [(1_020, false), (1_040, true)] {
-        let admit = Admit::at(0.9).filter_document(|seen| seen.time >= least);
-        let admission = index.admit("new", &signature(1), &admit).expect("decided");
-        assert_eq!(admission.is_admitted(), is_admitted, "{least}");
-    }
 }

@@ -1,6 +1,7 @@
 //! Admission by the documents themselves: equal to brute force, also when several threads admit
 //! near-copies at once.
 
+use crate::testing::random::Random;
 use crate::{
     Admission, Admit, Alike, Decision, Durability, Error, ErrorKind, Index, Keep, Maintenance,
     Newcomer, Options, Original, Overlap, Params, Shingles, Sketcher,
@@ -23,28 +24,14 @@ fn index() -> Index {
     Index::temporary(&params(), options).expect("created")
 }
 
-/// A seeded generator (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
+/// A set out of a few families; members of a family share most of their items.
+fn original(random: &mut Random, sketcher: &Sketcher) -> Original {
+    let (first, length) = (random.below(4) * 1_000, random.pick(&[40, 40, 30, 20]));
+    let mut items: Vec<usize> = (first..first + length).collect();
+    for _ in 0..random.below(12) {
+        items[random.below(length)] = first + 100 + random.below(60);
     }
-
-    /// A set out of a few families; members of a family share most of their items.
-    fn original(&mut self, sketcher: &Sketcher) -> Original {
-        let first = self.below(4) * 1_000;
-        let length = [40, 40, 30, 20][usize::try_from(self.below(4)).expect("small")];
-        let mut items: Vec<u64> = (first..first + length).collect();
-        for _ in 0..self.below(12) {
-            let at = usize::try_from(self.below(length)).expect("small");
-            items[at] = first + 100 + self.below(60);
-        }
-        sketcher.original_items(items).expect("not empty")
-    }
+    sketcher.original_items(items.into_iter().map(|item| item as u64)).expect("not empty")
 }
 
 /// The live documents by key.
@@ -151,16 +138,15 @@ fn verified_admissions_equal_brute_force() {
                 _ => Alike::contained(0.7).and_similar(0.4),
             };
             let relate = (random.below(2) == 0).then_some(0.4);
-            let keep = [Keep::First, Keep::Newest, Keep::Longest];
-            let keep = keep[usize::try_from(random.below(3)).expect("small")];
-            let limit = [1, 3, usize::MAX][usize::try_from(random.below(3)).expect("small")];
+            let keep = random.pick(&[Keep::First, Keep::Newest, Keep::Longest]);
+            let limit = random.pick(&[1, 3, usize::MAX]);
             let terms = Admit::at(reject).keep(keep).limit(limit);
             let terms = match relate {
                 Some(least) => terms.relate(least),
                 None => terms,
             };
             let some = (0..=random.below(3)).map(|_| {
-                (format!("k{}", random.below(60)).into_bytes(), random.original(&sketcher))
+                (format!("k{}", random.below(60)).into_bytes(), original(&mut random, &sketcher))
             });
             let some: Vec<_> = some.collect();
             let newcomers: Vec<_> =
@@ -211,7 +197,7 @@ fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> V
     let mut random = Random((thread + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut attempts = Vec::new();
     for number in 0..80 {
-        let own = random.original(&index.sketcher());
+        let own = original(&mut random, &index.sketcher());
         let key = format!("{thread}-{number}").into_bytes();
         known.lock().expect("whole").insert(key.clone(), own.clone());
         let mut fetch = |key: &[u8]| {

@@ -76,41 +76,6 @@ fn a_document_goes_when_its_time_is_over_and_not_before() {
 }
 
 #[test]
-fn a_replaced_document_lives_on_and_an_unchanged_one_does_not() {
-    let aging = Aging::new(|options| options);
-    for key in ["replaced", "unchanged"] {
-        aging.insert(1_000, key, 1);
-    }
-    aging.index.flush().expect("flushed");
-    assert_eq!(aging.insert(1_090, "replaced", 2), Outcome::Replaced);
-    assert_eq!(aging.insert(1_090, "unchanged", 1), Outcome::Unchanged);
-    aging.at(1_120);
-    assert_eq!(aging.steps(), [1]);
-    assert!(aging.index.contains("replaced").expect("read"));
-}
-
-#[test]
-fn payloads_set_or_kept_do_not_change_when_a_document_expires() {
-    for flush in [false, true] {
-        let aging = Aging::new(|options| options);
-        for key in ["set", "replaced"] {
-            let signature = signature(&params(), 1);
-            aging.at(1_000).insert_with_payload(key, &signature, "payload").expect("inserted");
-        }
-        if flush {
-            aging.index.flush().expect("flushed");
-        }
-        aging.at(1_090).set_payload("set", "another").expect("set");
-        aging.insert(1_090, "replaced", 2);
-        assert_eq!(aging.index.get("set").expect("read").expect("there").time, 1_000);
-        aging.at(1_120);
-        assert_eq!(aging.steps(), [1]);
-        let left = aging.index.get("replaced").expect("read").expect("it lives");
-        assert_eq!((left.payload, left.time), (b"payload".to_vec(), 1_090));
-    }
-}
-
-#[test]
 fn a_step_of_the_expiry_removes_a_batch_at_most() {
     let aging = Aging::new(|options| Options { removes_max: 3, ..options });
     many(aging.at(1_000), 0..8);

@@ -1,10 +1,8 @@
 //! Group commit, on a disk whose syncs wait for the test.
 
-use crate::storage::lock::Lock;
-use crate::storage::{Counters, DirEntry, Disk, File, Map, OpenMode, Storage};
-use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Params, Signature};
-use nearkin_sketch::engine::signature_from_parts;
-use std::io;
+use super::copies::{DIR, disk, params, signature};
+use crate::testing::sim::{Fault, FaultKind, Moment, Sim};
+use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Params};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -20,14 +18,33 @@ enum Syncs {
     Fail,
 }
 
-#[derive(Debug, Default)]
 struct Gate {
+    sim: Sim,
     /// The current behaviour, and the number of syncs started.
     state: Mutex<(Syncs, u64)>,
     changed: Condvar,
 }
 
 impl Gate {
+    /// A gate that every sync of a file on its disk passes.
+    fn new() -> Arc<Self> {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let new = Arc::new(Self { sim: Sim::new(), state, changed });
+        let gate = Arc::clone(&new);
+        let visit = move || {
+            let mut state = gate.state.lock().unwrap();
+            state.1 += 1;
+            gate.changed.notify_all();
+            let state = gate.changed.wait_while(state, |state| state.0 == Syncs::Wait).unwrap();
+            if state.0 == Syncs::Fail {
+                gate.sim.fail(Fault { at: 0, what: FaultKind::SyncFails, sticky: false });
+            }
+            false
+        };
+        new.sim.visit_syncs(Some((Moment::BeforeSync, Box::new(visit))));
+        new
+    }
+
     fn set(&self, syncs: Syncs) {
         self.state.lock().unwrap().0 = syncs;
         self.changed.notify_all();
@@ -42,115 +59,17 @@ impl Gate {
         let state = self.state.lock().unwrap();
         drop(self.changed.wait_while(state, |state| state.1 < count).unwrap());
     }
-
-    fn pass(&self) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap();
-        state.1 += 1;
-        self.changed.notify_all();
-        let state = self.changed.wait_while(state, |state| state.0 == Syncs::Wait).unwrap();
-        match state.0 {
-            Syncs::Fail => Err(io::Error::other("the disk is gone")),
-            _ => Ok(()),
-        }
-    }
-}
-
-#[derive(Debug, Default, Clone)]
-struct Gated {
-    disk: Disk,
-    gate: Arc<Gate>,
-}
-
-#[derive(Debug)]
-struct GatedFile {
-    file: Arc<dyn File>,
-    gate: Arc<Gate>,
-}
-
-impl Storage for Gated {
-    /// Folders on this disk are never moved.
-    fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
-        Ok(Arc::new(self.clone()))
-    }
-    fn is_at(&self, _: &Path) -> io::Result<bool> {
-        Ok(true)
-    }
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.disk.create_dir(dir)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
-        self.disk.list(dir)
-    }
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        let file = self.disk.open(path, mode)?;
-        Ok(Arc::new(GatedFile { file, gate: Arc::clone(&self.gate) }))
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.rename_new(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk.remove(path)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.disk.sync_dir(dir)
-    }
-    fn lock(&self, path: &Path) -> io::Result<Lock> {
-        self.disk.lock(path)
-    }
-    fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
-        self.disk.lock_shared(path)
-    }
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.hard_link(from, to)
-    }
-    fn counters(&self) -> Counters {
-        self.disk.counters()
-    }
-}
-
-impl File for GatedFile {
-    fn bytes(&self) -> io::Result<u64> {
-        self.file.bytes()
-    }
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file.read_at(buffer, offset)
-    }
-    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_at(buffer, offset)
-    }
-    fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        self.file.start_writing(offset, bytes)
-    }
-    fn set_bytes(&self, bytes: u64) -> io::Result<()> {
-        self.file.set_bytes(bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.gate.pass()?;
-        self.file.sync()
-    }
-    fn map(&self) -> io::Result<Map> {
-        self.file.map()
-    }
-}
-
-fn signature(params: &Params, byte: u8) -> Signature {
-    signature_from_parts(params, 1, vec![byte; params.signature_bytes()].into())
 }
 
 /// An index that holds the document "first", and the gate of its disk.
-fn index(dir: &Path) -> (Index, Arc<Gate>, Params) {
-    index_with(dir, Options::default())
+fn index() -> (Index, Arc<Gate>, Params) {
+    index_with(Options::default())
 }
 
-fn index_with(dir: &Path, options: Options) -> (Index, Arc<Gate>, Params) {
-    let params = Params::builder().hashes(16).bands(4, 4).build().unwrap();
-    let gate = Arc::new(Gate::default());
-    let storage = Arc::new(Gated { disk: Disk::default(), gate: Arc::clone(&gate) });
+fn index_with(options: Options) -> (Index, Arc<Gate>, Params) {
+    let (params, gate) = (params(), Gate::new());
     let options = options.maintenance(Maintenance::Inline);
-    let index = Index::create_on(storage, &dir.join("i"), &params, options).unwrap();
+    let index = Index::create_on(disk(&gate.sim), Path::new(DIR), &params, options).unwrap();
     index.insert("first", &signature(&params, 1)).unwrap();
     (index, gate, params)
 }
@@ -174,8 +93,7 @@ fn await_applied(index: &Index, change: u64) {
 
 #[test]
 fn writers_that_wait_at_the_same_time_share_one_sync() {
-    let folder = tempfile::tempdir().unwrap();
-    let (index, gate, params) = index(folder.path());
+    let (index, gate, params) = index();
     let before = gate.begun();
     gate.set(Syncs::Wait);
     std::thread::scope(|scope| {
@@ -202,9 +120,8 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
 /// first has returned, calls `then` with the index, the gate, and the number of syncs started so
 /// far, including that of the first writer. Returns when all writers are done.
 fn with_two_of_three(pause: Duration, then: impl FnOnce(&Index, &Gate, u64)) {
-    let folder = tempfile::tempdir().unwrap();
     let options = Options { gather_pause: pause, ..Options::default() };
-    let (index, gate, params) = index_with(folder.path(), options);
+    let (index, gate, params) = index_with(options);
     let before = gate.begun();
     gate.set(Syncs::Wait);
     std::thread::scope(|scope| {
@@ -245,9 +162,8 @@ fn a_sync_or_flush_waits_for_no_other_writer() {
 
 #[test]
 fn a_call_covered_by_the_running_sync_is_not_waited_for() {
-    let folder = tempfile::tempdir().unwrap();
     let options = Options { gather_pause: FOR_EVER, ..Options::default() };
-    let (index, gate, params) = index_with(folder.path(), options);
+    let (index, gate, params) = index_with(options);
     let before = gate.begun();
     gate.set(Syncs::Wait);
     std::thread::scope(|scope| {
@@ -277,8 +193,7 @@ fn a_timed_out_wait_starts_the_sync_and_the_back_off() {
 
 #[test]
 fn an_answer_without_a_write_waits_for_what_it_rests_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let (index, gate, params) = index(folder.path());
+    let (index, gate, params) = index();
     let begun = gate.begun();
     gate.set(Syncs::Wait);
     std::thread::scope(|scope| {
@@ -301,8 +216,7 @@ fn an_answer_without_a_write_waits_for_what_it_rests_on() {
 
 #[test]
 fn a_failed_sync_ends_writing_but_not_reading() {
-    let folder = tempfile::tempdir().unwrap();
-    let (index, gate, params) = index(folder.path());
+    let (index, gate, params) = index();
     gate.set(Syncs::Fail);
     let failed = index.insert("lost", &signature(&params, 2)).unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::Unknown, "{failed}");
@@ -325,15 +239,14 @@ fn a_failed_sync_ends_writing_but_not_reading() {
     assert!(index.close().is_err());
     // The record was appended, so it survives the end of the process. After a power cut it could be
     // missing.
-    let index = Index::open(folder.path().join("i"), Options::default()).unwrap();
+    let index = Index::open_on(disk(&gate.sim), Path::new(DIR), Options::default()).unwrap();
     assert_eq!(index.len(), 2);
     assert!(index.verify().unwrap().problems.is_empty());
 }
 
 #[test]
 fn a_sync_during_which_the_log_broke_vouches_for_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let (index, gate, params) = index(folder.path());
+    let (index, gate, params) = index();
     let begun = gate.begun();
     gate.set(Syncs::Wait);
     std::thread::scope(|scope| {

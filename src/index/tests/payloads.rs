@@ -4,7 +4,6 @@
 use super::copies::{DIR, disk, options, params, signature};
 use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Options, Outcome, Signature};
-use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -129,26 +128,5 @@ fn a_power_cut_in_remove_prefix_leaves_whole_batches() {
             assert_eq!((removed, left), (OLD.into(), BTreeSet::from([0, 1, 2])));
             return;
         }
-    }
-}
-
-#[test]
-fn an_equal_signature_with_another_count_is_written() {
-    let sim = Sim::new();
-    let index = create(&sim, options());
-    let of = |shingles| {
-        let equal = one(1);
-        signature_from_parts(&params(), shingles, equal.as_bytes().into())
-    };
-    for flushed in [false, true] {
-        let key = [u8::from(flushed)];
-        assert_eq!(index.insert(key, &of(5)).expect("inserted"), Outcome::Inserted);
-        if flushed {
-            index.flush().expect("flushed");
-        }
-        assert_eq!(index.insert(key, &of(5)).expect("the same"), Outcome::Unchanged);
-        assert_eq!(index.insert(key, &of(9)).expect("another"), Outcome::Replaced);
-        let stored = index.get(key).expect("read").expect("stored");
-        assert_eq!(stored.signature.shingle_count(), 9);
     }
 }

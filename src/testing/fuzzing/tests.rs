@@ -2,27 +2,8 @@
 //! mutations of these. `NEARKIN_FUZZ_RUNS` is the number of mutations per target (default 2,000).
 
 use crate::storage::{Disk, OpenMode, Storage};
+use crate::testing::random::Random;
 use std::path::Path;
-
-/// Random numbers (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end.max(1) as u64).expect("below a usize")
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next().to_le_bytes()[0]
-    }
-}
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
@@ -48,7 +29,7 @@ fn change(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
         let end = (at + random.below(12)).min(bytes.len());
         match random.below(7) {
             0 => drop(bytes.drain(at..end)),
-            1 => bytes.insert(at, random.byte()),
+            1 => bytes.insert(at, random.byte(256)),
             2 => {
                 let part = bytes[at..end].to_vec();
                 drop(bytes.splice(at..at, part));
@@ -59,8 +40,8 @@ fn change(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
                 bytes.truncate(at);
                 bytes.extend_from_slice(&other[from..]);
             }
-            4 => bytes.extend((0..20).map(|_| random.byte())),
-            _ if at < bytes.len() => bytes[at] = random.byte(),
+            4 => bytes.extend((0..20).map(|_| random.byte(256))),
+            _ if at < bytes.len() => bytes[at] = random.byte(256),
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What other processes do to the folders of an open handle: move and remove them, fork.
+//! What other processes do to the folders of an open handle: move and remove them.
 //!
 //! Moving or removing a folder is durable immediately. A power cut that undid it would leave a
 //! state that other runs test anyway.
@@ -61,17 +61,11 @@ impl Sim {
         self.shared.peek().disk.forget_names(|name| *name == path);
     }
 
-    /// From now on the caller is a forked child.
-    pub(crate) fn fork(&self) {
-        self.shared.peek().process += 1;
-    }
-
     /// Wraps the lock of a file that was just locked.
     pub(super) fn locked(&self, mut machine: MutexGuard<'_, Machine>, path: &Path, id: Id) -> Lock {
         machine.disk.inode_mut(id).handles += 1;
-        let process = machine.process;
         drop(machine);
-        Lock::new(SimLock { sim: self.clone(), path: path.to_path_buf(), id, process })
+        Lock::new(SimLock { sim: self.clone(), path: path.to_path_buf(), id })
     }
 }
 
@@ -115,7 +109,6 @@ struct SimLock {
     sim: Sim,
     path: PathBuf,
     id: Id,
-    process: u32,
 }
 
 impl SimLock {
@@ -128,9 +121,6 @@ impl Guard for SimLock {
     fn check(&self) -> io::Result<()> {
         planted!(LockNotChecked => return Ok(()));
         let machine = self.shared().peek();
-        if machine.process != self.process {
-            return Err(LockLost::Forked.into());
-        }
         match self.sim.place(&machine, &self.path).ok().and_then(|at| machine.disk.node(&at)) {
             Some(SimNode::File(id)) if id == self.id => Ok(()),
             Some(_) => Err(LockLost::Replaced.into()),
@@ -142,11 +132,9 @@ impl Guard for SimLock {
 impl Drop for SimLock {
     fn drop(&mut self) {
         let mut machine = self.shared().peek();
-        if machine.process == self.process {
-            release(&mut machine.locks, &self.id);
-            if let Ok(place) = self.sim.place(&machine, &self.path) {
-                release(&mut machine.folder_locks, parent_of(&place));
-            }
+        release(&mut machine.locks, &self.id);
+        if let Ok(place) = self.sim.place(&machine, &self.path) {
+            release(&mut machine.folder_locks, parent_of(&place));
         }
         machine.disk.close(self.id);
     }

@@ -33,8 +33,6 @@ pub(super) struct Machine {
     pub(super) folder_locks: BTreeMap<PathBuf, Holders>,
     /// Current path of each held folder; `None` if it was removed.
     pub(super) held: Vec<Option<PathBuf>>,
-    /// Number of forks so far. After each fork, the caller is the child process.
-    pub(super) process: u32,
     pub(super) visitor: Visitor,
     /// Whether the file system does not support locks.
     pub(super) without_locks: bool,

@@ -123,9 +123,6 @@ fn exactly_what_is_like_a_kept_one_is_dropped() {
 #[test]
 fn contained_drops_parts_and_prints_the_estimate() {
     let scratch = Scratch::new();
-    let words = |from: u32, to: u32| {
-        (from..to).map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
-    };
     let line = |key: &str, text: String| format!("{{\"id\":\"{key}\",\"text\":\"{text}\"}}\n");
     scratch.write("whole.jsonl", line("whole", words(0, 400)));
     scratch.write(

@@ -33,10 +33,10 @@ impl Model {
         shown: &Shown,
     ) -> Decided {
         let Act::Put { doc, .. } = &new else { panic!("a newcomer is inserted: {new:?}") };
-        let reject = law.threshold_of(how.reject);
-        let relate = law.threshold_of(how.relate);
-        let mut duplicates = self.query(law, &doc.signature, reject, Some(key));
-        let mut related = self.query(law, &doc.signature, relate, Some(key));
+        let reject = law.least_of(how.reject);
+        let relate = law.threshold_of(how.relate).into();
+        let mut duplicates = self.query(law, doc.signed(), reject, Some(key));
+        let mut related = self.query(law, doc.signed(), relate, Some(key));
         if self.get(key).is_some_and(|own| !shown.passes(key, &own.payload, own.time)) {
             return Decided::Refused;
         }
@@ -76,7 +76,7 @@ fn decided(admission: Admission) -> Decided {
 }
 
 pub(super) fn terms(law: &Law, how: &Admitting, shown: &Shown) -> Admit<'static> {
-    let reject = shown.conditions().threshold(law.threshold_of(how.reject));
+    let reject = shown.conditions().alike(law.least_of(how.reject).alike());
     let terms = Admit::at(reject).relate(law.threshold_of(how.relate));
     terms.keep(how.keep).limit(how.limit)
 }

@@ -2,7 +2,7 @@
 //!
 //! Written from the law, not from the engine: it shares no code with the engine that it judges.
 
-use crate::{Outcome, Signature};
+use crate::{Alike, Outcome, Signature};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -46,6 +46,40 @@ impl Act {
     }
 }
 
+impl Doc {
+    pub(super) fn signed(&self) -> Signed<'_> {
+        (&self.signature, self.shingle_count)
+    }
+}
+
+/// A signature, and its number of shingles.
+pub(super) type Signed<'a> = (&'a [u8], u32);
+
+pub(super) fn signed(signature: &Signature) -> Signed<'_> {
+    (signature.as_bytes(), signature.shingle_count())
+}
+
+/// The minimum of a match: its similarity and, if that counts too, its containment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Least {
+    pub(super) similarity: f64,
+    pub(super) contained: Option<f64>,
+}
+
+impl Least {
+    /// The same for the engine.
+    pub(super) fn alike(self) -> Alike {
+        let alike = self.contained.map_or(Alike::similar(0.0), Alike::contained);
+        alike.and_similar(self.similarity)
+    }
+}
+
+impl From<f64> for Least {
+    fn from(similarity: f64) -> Self {
+        Self { similarity, contained: None }
+    }
+}
+
 /// A match as the law defines it: key, payload, time, equal rows.
 pub(super) type Like = (Vec<u8>, Vec<u8>, u64, u32);
 
@@ -56,13 +90,16 @@ pub(super) struct Law {
     pub(super) bands: usize,
     pub(super) rows: usize,
     pub(super) lane_bytes: usize,
+    /// Whether questions never ask for containment, whose estimate depends on the lanes' width.
+    pub(super) is_plain: bool,
 }
 
 impl Law {
     /// The similarity estimated from `equal` equal rows. Negative if fewer rows are equal than by
     /// chance.
     pub(super) fn estimate(&self, equal: u32) -> f64 {
-        let chance = if self.lane_bytes == 2 { 1.0 / 65_536.0 } else { 1.0 / 256.0 };
+        // Lanes of more than two bytes are whole rows, which hardly agree by chance.
+        let chance = [1.0 / 256.0, 1.0 / 65_536.0, 0.0][self.lane_bytes.min(3) - 1];
         (f64::from(equal) / self.hashes as f64 - chance) / (1.0 - chance)
     }
 
@@ -81,6 +118,24 @@ impl Law {
         self.estimate(equal).clamp(0.0, 1.0)
     }
 
+    /// What a question for this many equal rows asks for: every third one, for containment.
+    pub(super) fn least_of(&self, rows: u32) -> Least {
+        if self.is_plain || rows % 3 != 1 {
+            return self.threshold_of(rows).into();
+        }
+        let contained = Some(f64::from(rows % 11) / 10.0);
+        Least { similarity: self.threshold_of(rows / 8), contained }
+    }
+
+    /// The share of the smaller document that the larger one has, estimated from `equal` equal
+    /// rows and the numbers of shingles.
+    fn containment(&self, equal: u32, a: u32, b: u32) -> f64 {
+        let similarity = self.estimate(equal).max(0.0);
+        let shared = similarity / (1.0 + similarity) * f64::from(a + b);
+        let all = if equal as usize == self.hashes { 1.0 } else { shared / f64::from(a.min(b)) };
+        all.min(1.0)
+    }
+
     fn lane<'a>(&self, signature: &'a [u8], row: usize) -> &'a [u8] {
         &signature[row * self.lane_bytes..(row + 1) * self.lane_bytes]
     }
@@ -97,11 +152,13 @@ impl Law {
         (0..self.bands).any(whole)
     }
 
-    /// The number of equal rows if the documents match each other: they share a band, and at least
-    /// `least` rows are equal.
-    fn like(&self, a: &[u8], b: &[u8], least: u32) -> Option<u32> {
-        let equal = self.equal_rows(a, b);
-        (equal >= least && self.shares_a_band(a, b)).then_some(equal)
+    /// The number of equal rows if the documents match each other: they share a band, at least
+    /// `rows` rows are equal, and one contains enough of the other.
+    fn like(&self, a: Signed<'_>, b: Signed<'_>, rows: u32, least: Least) -> Option<u32> {
+        let equal = self.equal_rows(a.0, b.0);
+        let contains = |least| self.containment(equal, a.1, b.1) >= least - 1e-9;
+        let is_alike = equal >= rows && least.contained.is_none_or(contains);
+        (is_alike && self.shares_a_band(a.0, b.0)).then_some(equal)
     }
 }
 
@@ -181,17 +238,17 @@ impl Model {
     pub(super) fn query(
         &self,
         law: &Law,
-        signature: &[u8],
-        threshold: f64,
+        signature: Signed<'_>,
+        least: Least,
         itself: Option<&[u8]>,
     ) -> Vec<Like> {
-        let least = law.least_rows(threshold);
+        let rows = law.least_rows(least.similarity);
         let mut likes = Vec::new();
         for (key, doc) in &self.docs {
             if itself == Some(key) {
                 continue;
             }
-            if let Some(equal) = law.like(signature, &doc.signature, least) {
+            if let Some(equal) = law.like(signature, doc.signed(), rows, least) {
                 likes.push((key.to_vec(), doc.payload.clone(), doc.time, equal));
             }
         }
@@ -204,11 +261,11 @@ impl Model {
         &self,
         law: &Law,
         keys: &[Vec<u8>],
-        threshold: f64,
+        least: Least,
     ) -> Option<Vec<Like>> {
         let mut best: BTreeMap<Vec<u8>, Like> = BTreeMap::new();
         for key in keys {
-            for like in self.query(law, &self.get(key)?.signature, threshold, Some(key)) {
+            for like in self.query(law, self.get(key)?.signed(), least, Some(key)) {
                 let known = best.entry(like.0.clone()).or_insert_with(|| like.clone());
                 if like.3 > known.3 {
                     *known = like;
@@ -221,12 +278,12 @@ impl Model {
         Some(likes)
     }
 
-    pub(super) fn pairs(&self, law: &Law, threshold: f64) -> BTreeSet<(Vec<u8>, Vec<u8>, u32)> {
-        let least = law.least_rows(threshold);
+    pub(super) fn pairs(&self, law: &Law, least: Least) -> BTreeSet<(Vec<u8>, Vec<u8>, u32)> {
+        let rows = law.least_rows(least.similarity);
         let mut pairs = BTreeSet::new();
         for (at, (a, one)) in self.docs.iter().enumerate() {
             for (b, other) in self.docs.iter().skip(at + 1) {
-                if let Some(equal) = law.like(&one.signature, &other.signature, least) {
+                if let Some(equal) = law.like(one.signed(), other.signed(), rows, least) {
                     pairs.insert((a.to_vec(), b.to_vec(), equal));
                 }
             }
@@ -236,9 +293,9 @@ impl Model {
 
     /// The clusters of two or more connected documents. Each cluster is sorted, and the clusters
     /// are sorted by their first key.
-    pub(super) fn clusters(&self, law: &Law, threshold: f64) -> BTreeSet<Vec<Vec<u8>>> {
+    pub(super) fn clusters(&self, law: &Law, least: Least) -> BTreeSet<Vec<Vec<u8>>> {
         let mut clusters: BTreeSet<Vec<Vec<u8>>> = BTreeSet::new();
-        for (a, b, _) in self.pairs(law, threshold) {
+        for (a, b, _) in self.pairs(law, least) {
             let of = |key: &Vec<u8>| clusters.iter().find(|cluster| cluster.contains(key)).cloned();
             let mut joined = BTreeSet::from([a.clone(), b.clone()]);
             for cluster in [of(&a), of(&b)].into_iter().flatten() {

@@ -2,7 +2,7 @@
 //! equal.
 
 use super::bench::Bench;
-use super::model::{Doc, Like, Model};
+use super::model::{Doc, Least, Like, Model, signed};
 use super::script::{Ask, Op, Rng};
 use super::shown::Shown;
 use crate::{
@@ -21,22 +21,21 @@ impl Bench {
         match op {
             Op::Query { lanes, ask } => {
                 let signature = self.signature(lanes);
-                let threshold = self.law.threshold_of(ask.rows);
-                let expected = model.query(&self.law, signature.as_bytes(), threshold, None);
+                let least = self.law.least_of(ask.rows);
+                let expected = model.query(&self.law, signed(&signature), least, None);
                 self.ask(snapshot.query(&signature), model, &expected, *ask)?;
                 self.ask_together(snapshot, model, lanes, *ask)?;
             }
             Op::QueryKey { key, ask } => match model.get(key) {
                 Some(doc) => {
-                    let threshold = self.law.threshold_of(ask.rows);
-                    let expected = model.query(&self.law, &doc.signature, threshold, Some(key));
+                    let least = self.law.least_of(ask.rows);
+                    let expected = model.query(&self.law, doc.signed(), least, Some(key));
                     self.ask(snapshot.query_key(key), model, &expected, *ask)?;
                 }
                 None => refused(snapshot.query_key(key).run(), ErrorKind::NoSuchKey)?,
             },
             Op::QueryKeys { keys, ask } => {
-                let threshold = self.law.threshold_of(ask.rows);
-                match model.query_keys(&self.law, keys, threshold) {
+                match model.query_keys(&self.law, keys, self.law.least_of(ask.rows)) {
                     Some(expected) => {
                         self.ask(snapshot.query_keys(keys), model, &expected, *ask)?;
                     }
@@ -52,43 +51,51 @@ impl Bench {
             }
             Op::Iter => check_all(snapshot, model)?,
             Op::Pairs { rows } => {
-                let threshold = self.law.threshold_of(*rows);
-                let expected = model.pairs(&self.law, threshold);
-                let pairs = snapshot.pairs(threshold)?.collect::<Result<Vec<_>>>()?;
+                let least = self.law.least_of(*rows);
+                let expected = model.pairs(&self.law, least);
+                let pairs = snapshot.pairs(least.alike())?.collect::<Result<Vec<_>>>()?;
                 assert_eq!(pairs.len(), expected.len(), "each pair once");
+                for pair in &pairs {
+                    let similarity = self.law.estimate(pair.equal_rows).max(0.0);
+                    assert!((pair.similarity - similarity).abs() < 1e-12, "{pair:?}");
+                }
                 let found: BTreeSet<_> =
                     pairs.into_iter().map(|pair| (pair.a, pair.b, pair.equal_rows)).collect();
                 assert_eq!(found, expected);
                 self.note(|| format!("{found:?}"));
-                let collapsed = snapshot.pairs(threshold)?.collapse()?;
+                let collapsed = snapshot.pairs(least.alike())?.collapse()?;
                 let collapsed = collapsed.collect::<Result<Vec<_>>>()?;
-                check_collapsed(&collapsed, model, &expected, self.law.hashes);
-                self.ask_for_shown_pairs(snapshot, model, threshold)?;
+                check_collapsed(&collapsed, model, &expected, (self.law.hashes, least));
+                self.ask_for_shown_pairs(snapshot, model, least)?;
             }
-            Op::Clusters { rows } => {
-                let threshold = self.law.threshold_of(*rows);
-                let clusters = snapshot
-                    .clusters_with(threshold, &mut |_| std::ops::ControlFlow::Continue(()))?;
-                let clusters = clusters.collect::<Result<Vec<_>>>()?;
-                let count = clusters.len();
-                for Cluster { keys, times } in &clusters {
-                    let time = |key: &Vec<u8>| model.get(key).map(|doc| doc.time);
-                    assert!(keys.iter().map(time).eq(times.iter().map(|time| Some(*time))));
-                }
-                let found: BTreeSet<_> = clusters.into_iter().map(|cluster| cluster.keys).collect();
-                assert_eq!(count, found.len(), "each cluster once");
-                assert_eq!(found, model.clusters(&self.law, threshold));
-                self.note(|| format!("{found:?}"));
-                self.ask_for_shown_clusters(snapshot, model, threshold)?;
-            }
+            Op::Clusters { rows } => self.ask_for_clusters(snapshot, model, *rows)?,
             Op::Refused(which) => self.refuse(*which)?,
             _ => unreachable!("{op:?} is no question"),
         }
         Ok(())
     }
 
+    fn ask_for_clusters(&mut self, snapshot: &Snapshot, model: &Model, rows: u32) -> Result<()> {
+        let least = self.law.least_of(rows);
+        let clusters =
+            snapshot.clusters_with(least.alike(), &mut |_| std::ops::ControlFlow::Continue(()))?;
+        let clusters = clusters.collect::<Result<Vec<_>>>()?;
+        let count = clusters.len();
+        for cluster @ Cluster { keys, times } in &clusters {
+            let found = (cluster.size(), cluster.representative());
+            assert_eq!(found, (keys.len() as u64, &keys[0][..]));
+            let time = |key: &Vec<u8>| model.get(key).map(|doc| doc.time);
+            assert!(keys.iter().map(time).eq(times.iter().map(|time| Some(*time))));
+        }
+        let found: BTreeSet<_> = clusters.into_iter().map(|cluster| cluster.keys).collect();
+        assert_eq!(count, found.len(), "each cluster once");
+        assert_eq!(found, model.clusters(&self.law, least));
+        self.note(|| format!("{found:?}"));
+        self.ask_for_shown_clusters(snapshot, model, least)
+    }
+
     fn ask(&mut self, query: Query<'_>, model: &Model, expected: &[Like], ask: Ask) -> Result<()> {
-        let query = query.threshold(self.law.threshold_of(ask.rows)).limit(ask.limit);
+        let query = query.alike(self.law.least_of(ask.rows).alike()).limit(ask.limit);
         let answer = query.run()?;
         assert_eq!(answer.found, expected.len() as u64, "documents that reach the threshold");
         assert_eq!((answer.change, answer.complete), (model.change, true));
@@ -117,7 +124,7 @@ impl Bench {
         ask: Ask,
     ) -> Result<()> {
         let shown = Shown::draw(&mut rng(model, ask.rows), model);
-        let conditions = shown.conditions().threshold(self.law.threshold_of(ask.rows));
+        let conditions = shown.conditions().alike(self.law.least_of(ask.rows).alike());
         let answer = query.clone().conditions(conditions.limit(ask.limit)).run()?;
         let expected: Vec<Like> =
             expected.iter().filter(|like| shown.passes_like(like)).cloned().collect();
@@ -129,9 +136,9 @@ impl Bench {
     /// Runs a filtered query over the documents of a crash script, and compares the matches.
     pub(super) fn check_filter(&self, snapshot: &Snapshot, model: &Model) -> Result<()> {
         let signature = self.signature(&vec![9; self.law.hashes]);
-        let (threshold, ask) = (self.law.threshold_of(0), Ask { rows: 0, limit: usize::MAX });
-        let expected = model.query(&self.law, signature.as_bytes(), threshold, None);
-        let query = snapshot.query(&signature).threshold(threshold).limit(ask.limit);
+        let (least, ask) = (self.law.least_of(0), Ask { rows: 0, limit: usize::MAX });
+        let expected = model.query(&self.law, signed(&signature), least, None);
+        let query = snapshot.query(&signature).alike(least.alike()).limit(ask.limit);
         self.ask_filtered(&query, model, &expected, ask)
     }
 
@@ -168,23 +175,22 @@ impl Bench {
             self.signature(&lanes)
         };
         let signatures: Vec<Signature> = (0..=ask.rows % 8).map(|_| next()).collect();
+        let least = self.law.least_of(ask.rows);
         for bound in [usize::MAX, 2 * ask.limit.min(4)] {
-            let threshold = self.law.threshold_of(ask.rows);
-            let queries = snapshot.queries(&signatures).threshold(threshold).limit(ask.limit);
+            let queries = snapshot.queries(&signatures).alike(least.alike()).limit(ask.limit);
             let together = queries.max_candidates(bound).run()?;
             for (signature, answer) in signatures.iter().zip(&together) {
-                let query = snapshot.query(signature).threshold(threshold).limit(ask.limit);
+                let query = snapshot.query(signature).alike(least.alike()).limit(ask.limit);
                 assert_eq!(answer, &query.max_candidates(bound).run()?, "queried alone");
             }
             assert_eq!(together.len(), signatures.len());
         }
         let shown = Shown::draw(&mut rng(model, ask.rows + 1), model);
-        let threshold = self.law.threshold_of(ask.rows);
-        let conditions = shown.conditions().threshold(threshold);
+        let conditions = shown.conditions().alike(least.alike());
         let together = snapshot.queries(&signatures).conditions(conditions).run()?;
         let part = model.restricted_to(&shown);
         for (signature, answer) in signatures.iter().zip(together) {
-            let expected = part.query(&self.law, signature.as_bytes(), threshold, None);
+            let expected = part.query(&self.law, signed(signature), least, None);
             assert_eq!((answer.found, answer.complete), (expected.len() as u64, true));
             assert_eq!(self.likes(answer), expected, "{shown:?}");
         }
@@ -192,24 +198,19 @@ impl Bench {
     }
 
     /// Pairs under random conditions are all pairs of an index that holds what passes.
-    fn ask_for_shown_pairs(
-        &self,
-        snapshot: &Snapshot,
-        model: &Model,
-        threshold: f64,
-    ) -> Result<()> {
+    fn ask_for_shown_pairs(&self, snapshot: &Snapshot, model: &Model, least: Least) -> Result<()> {
         let shown = Shown::draw(&mut rng(model, 2), model);
         let part = model.restricted_to(&shown);
-        let expected = part.pairs(&self.law, threshold);
-        let pairs = || snapshot.pairs(shown.conditions().threshold(threshold));
+        let expected = part.pairs(&self.law, least);
+        let pairs = || snapshot.pairs(shown.conditions().alike(least.alike()));
         let found = pairs()?.collect::<Result<Vec<_>>>()?;
         assert_eq!(found.len(), expected.len(), "each pair once");
         let found = found.into_iter().map(|pair| (pair.a, pair.b, pair.equal_rows));
         assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{shown:?}");
         let collapsed = pairs()?.collapse()?.collect::<Result<Vec<_>>>()?;
-        check_collapsed(&collapsed, &part, &expected, self.law.hashes);
+        check_collapsed(&collapsed, &part, &expected, (self.law.hashes, least));
         for limit in [0, 1, expected.len(), usize::MAX] {
-            let conditions = shown.conditions().threshold(threshold).limit(limit);
+            let conditions = shown.conditions().alike(least.alike()).limit(limit);
             let some = snapshot.pairs(conditions)?;
             let (count, all) = (some.count(), expected.len());
             assert_eq!(count, limit.min(all), "limit {limit}");
@@ -222,13 +223,13 @@ impl Bench {
         &self,
         snapshot: &Snapshot,
         model: &Model,
-        threshold: f64,
+        least: Least,
     ) -> Result<()> {
         let shown = Shown::draw(&mut rng(model, 3), model);
         let part = model.restricted_to(&shown);
-        let expected: Vec<_> = part.clusters(&self.law, threshold).into_iter().collect();
+        let expected: Vec<_> = part.clusters(&self.law, least).into_iter().collect();
         for limit in [usize::MAX, 1] {
-            let conditions = shown.conditions().threshold(threshold).limit(limit);
+            let conditions = shown.conditions().alike(least.alike()).limit(limit);
             let clusters = snapshot.clusters(conditions)?.collect::<Result<Vec<_>>>()?;
             let found: Vec<_> = clusters.into_iter().map(|cluster| cluster.keys).collect();
             assert_eq!(found, expected[..limit.min(expected.len())], "{shown:?}");
@@ -288,11 +289,16 @@ fn check_collapsed(
     collapsed: &[Collapsed],
     model: &Model,
     expected: &BTreeSet<(Vec<u8>, Vec<u8>, u32)>,
-    hashes: usize,
+    (hashes, least): (usize, Least),
 ) {
+    // Containment depends on the numbers of shingles, too.
     let twins = |key: &[u8]| {
-        let signature = &model.get(key).expect("it is stored").signature;
-        let twins = model.docs.iter().filter(move |(_, doc)| doc.signature == *signature);
+        let own = model.get(key).expect("it is stored");
+        let is_twin = move |doc: &Doc| match least.contained {
+            Some(_) => doc.signed() == own.signed(),
+            None => doc.signature == own.signature,
+        };
+        let twins = model.docs.iter().filter(move |(_, doc)| is_twin(doc));
         twins.map(|(key, _)| key.to_vec()).collect::<Vec<_>>()
     };
     let mut pairs = BTreeSet::new();

@@ -6,42 +6,8 @@
 use crate::Keep;
 use crate::format::wal::PAYLOAD_BYTES_MAX;
 use crate::index::files::adopt::Adopt;
+pub(super) use crate::testing::random::Random as Rng;
 use std::collections::BTreeMap;
-
-/// Random numbers, the same on every machine (SplitMix64).
-#[derive(Debug, Clone)]
-pub(super) struct Rng(u64);
-
-impl Rng {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    /// A number below `end`, which is not zero.
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        let end = u64::try_from(end).expect("64 bits");
-        usize::try_from(self.next() % end).expect("below a usize")
-    }
-
-    pub(super) fn percent(&mut self, share: usize) -> bool {
-        self.below(100) < share
-    }
-
-    pub(super) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())].clone()
-    }
-
-    fn byte(&mut self, end: usize) -> u8 {
-        u8::try_from(self.below(end)).expect("at most 256 values")
-    }
-}
 
 /// One operation of a batch. `lanes` has one value per row; the layout determines the stored width
 /// of a value.

@@ -9,8 +9,8 @@ mod between;
 mod turns;
 
 use super::bench::{Acts, DIR};
-use super::model::put;
 use super::model::{Act, Law, Model};
+use super::model::{put, signed};
 use super::reading::check_all;
 use super::script::Rng;
 use super::{PanicNote, number_from_environment};
@@ -236,13 +236,13 @@ impl Judge<'_> {
         let model = models.get(&reader.change()).expect("a change that was started").clone();
         drop(models);
         check_all(&reader.snapshot(), &model).expect("what is seen can be read");
-        let law = Law { hashes: HASHES, bands: 4, rows: 3, lane_bytes: 1 };
+        let law = Law { hashes: HASHES, bands: 4, rows: 3, lane_bytes: 1, is_plain: true };
         let query = signature(&mut self.rng);
-        let threshold = law.threshold_of(6);
-        let answer = reader.query(&query).threshold(threshold).run().expect("answered");
+        let least = law.least_of(6);
+        let answer = reader.query(&query).alike(least.alike()).run().expect("answered");
         let found = answer.matches.into_iter();
         let found = found.map(|m| (m.key, m.payload, m.time, m.equal_rows)).collect::<Vec<_>>();
-        assert_eq!(found, model.query(&law, query.as_bytes(), threshold, None));
+        assert_eq!(found, model.query(&law, signed(&query), least, None));
     }
 
     fn cut_power(&mut self, seen: u64) {
