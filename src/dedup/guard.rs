@@ -7,7 +7,7 @@ use super::cache::Cache;
 use super::counts::Counts;
 use super::{Duplicate, FetchByRank};
 use crate::keyed::RandomState;
-use crate::{Alike, Error, Original, Result};
+use crate::{Alike, Error, Original, Overlap, Result};
 
 /// A run of words that at most this many documents have is rare.
 const RARE_DOCUMENTS_MAX: u32 = 4;
@@ -161,8 +161,43 @@ impl Judge {
         let other = self.cache.get(of, fetch)?;
         let apart = self.between(document, &other);
         let Some(apart) = apart else { return Ok(Judgement::Stands) };
+        if let Some(best) = self.find(document, Some(of), fetch)? {
+            return Ok(Judgement::CopyOf(best));
+        }
+        self.keep(rank, document);
+        Ok(Judgement::Kept(apart))
+    }
+
+    /// What a document has in common with that of a rank, by their shingles; `None` if they are not
+    /// similar.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Judge::decide`].
+    pub fn overlap(
+        &mut self,
+        document: &Original,
+        of: u64,
+        fetch: &mut FetchByRank<'_>,
+    ) -> Result<Option<Overlap>> {
+        let other = self.cache.get(of, fetch)?;
+        Ok(self.alike.overlap(document, &other))
+    }
+
+    /// The most similar of the kept documents that a document is a copy of, except `except`.
+    /// Compares it with up to eight that share its least frequent runs.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Judge::decide`].
+    pub fn find(
+        &mut self,
+        document: &Original,
+        except: Option<u64>,
+        fetch: &mut FetchByRank<'_>,
+    ) -> Result<Option<Duplicate>> {
         let mut best = None::<Duplicate>;
-        for of in self.candidates(document, of) {
+        for of in self.candidates(document, except) {
             let other = self.cache.get(of, fetch)?;
             let Some(overlap) = self.alike.overlap(document, &other) else { continue };
             if self.between(document, &other).is_some() {
@@ -174,11 +209,7 @@ impl Judge {
                 best = Some(reason);
             }
         }
-        if let Some(best) = best {
-            return Ok(Judgement::CopyOf(best));
-        }
-        self.keep(rank, document);
-        Ok(Judgement::Kept(apart))
+        Ok(best)
     }
 
     /// What sets two similar documents apart; `None` if they are copies.
@@ -204,7 +235,7 @@ impl Judge {
     }
 
     /// Kept documents that share the most of these runs, without `except`.
-    fn candidates(&self, document: &Original, except: u64) -> Vec<u64> {
+    fn candidates(&self, document: &Original, except: Option<u64>) -> Vec<u64> {
         let mut shared: Vec<u64> = Vec::new();
         for run in self.found_by(document) {
             let mut at = self.last.get(&run).copied().unwrap_or(NONE);
@@ -217,7 +248,7 @@ impl Judge {
         shared.sort_unstable();
         let runs = shared.chunk_by(|one, other| one == other);
         let mut ranked: Vec<(usize, u64)> = runs.map(|run| (run.len(), run[0])).collect();
-        ranked.retain(|(_, rank)| *rank != except);
+        ranked.retain(|(_, rank)| Some(*rank) != except);
         ranked.sort_unstable_by_key(|(count, rank)| (std::cmp::Reverse(*count), *rank));
         ranked.truncate(COMPARED_MAX);
         ranked.into_iter().map(|(_, rank)| rank).collect()

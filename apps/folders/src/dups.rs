@@ -5,6 +5,7 @@
 
 mod cache;
 mod cksum;
+mod confirm;
 mod exact;
 mod files;
 mod folder;
@@ -47,10 +48,11 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     if !args.exact {
         let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
         let wanted = cache::WantedIndex { args, folders: &paths, selection: &selection };
-        let near = cache::with_index(&wanted, |index| {
-            near::groups(index, &files, &exact, args.threshold, !args.against.is_empty())
-        });
-        (groups.near, files.skipped) = near?;
+        let with_index =
+            cache::with_index(&wanted, |index| near::groups(index, &files, &exact, args));
+        let near;
+        (near, files.skipped) = with_index?;
+        (groups.near, groups.apart, groups.unread) = (near.groups, near.apart, near.unread);
         files.skipped.names.values_mut().flatten().for_each(|name| folder::spell(name, &folders));
     }
     groups.of_exact(&exact);

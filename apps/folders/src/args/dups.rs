@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use nearkin_kit::args::values::{Stays, bytes, similarity, stays};
+use nearkin::Guard;
+use nearkin_kit::args::values::{Stays, bytes, guard, similarity, stays};
 
 /// The examples, with the ending of scripts for the system.
 macro_rules! examples {
@@ -46,6 +47,20 @@ pub struct Dups {
     /// Minimum similarity of near-copies, 0 to 1 or in percent
     #[arg(long, short, value_name = "T", default_value = "0.8", value_parser = similarity)]
     pub threshold: f64,
+
+    /// What a near-copy may not differ in from the file that stays: `numbers` alone; what is `rare`,
+    /// too (words that few files have); `none`: similar is enough
+    ///
+    /// Similar texts are often forms filled in: invoices, letters, files under one licence. They
+    /// are no near-copies if they and the file that stays differ in nothing but numbers, or if both
+    /// have rare words for themselves alone.
+    #[arg(long, value_name = "WHAT", default_value = "rare", value_parser = guard())]
+    pub(crate) guard: Guard,
+
+    /// Find near-copies by the estimate alone; without it, the files of a group are read again, and
+    /// all their shingles are compared
+    #[arg(long)]
+    pub(crate) estimate: bool,
 
     /// Find only exact copies: reads only files of equal size
     #[arg(long, conflicts_with = "threshold")]

@@ -35,6 +35,10 @@ impl Group {
 pub(super) struct Groups {
     pub(super) exact: Vec<Group>,
     pub(super) near: Vec<Group>,
+    /// Files that are similar to another one, but differ in numbers, or in what is rare.
+    pub(super) apart: u64,
+    /// Files that could not be read again to be compared.
+    pub(super) unread: u64,
     /// With `--link`: exact copies that stay, because a link would change their owner or mode.
     pub(super) other_owner: u64,
     /// With `--link`: exact copies that stay, because they are on another file system.

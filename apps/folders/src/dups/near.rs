@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use nearkin::{Index, Signature};
 use rayon::prelude::*;
 
+use super::confirm::{self, Confirmed};
 use super::files::{self, ExaminedFiles};
 use super::groups::Group;
+use crate::args::dups::Dups;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
@@ -33,6 +35,16 @@ impl Alike<'_> {
     }
 }
 
+/// Near-copies.
+#[derive(Debug, Default)]
+pub(super) struct Near {
+    pub(super) groups: Vec<Group>,
+    /// Files that are similar to another one, but differ in numbers, or in what is rare.
+    pub(super) apart: u64,
+    /// Files that could not be read again to be compared.
+    pub(super) unread: u64,
+}
+
 /// Groups of files with similar texts: each file of a group reaches the threshold with the first.
 /// A group of exact copies is represented by its first file. With `against`, a group has one file
 /// of a reference folder and files of the searched folders, with all their exact copies.
@@ -40,9 +52,9 @@ pub(super) fn groups(
     index: &Index,
     files: &ExaminedFiles,
     exact: &[Vec<usize>],
-    threshold: f64,
-    against: bool,
-) -> Result<Vec<Group>, Failure> {
+    args: &Dups,
+) -> Result<Near, Failure> {
+    let (threshold, against) = (args.threshold, !args.against.is_empty());
     let places = files::places(files);
     let copies: HashSet<usize> =
         exact.iter().flat_map(|group| group.iter().skip(1)).copied().collect();
@@ -50,7 +62,7 @@ pub(super) fn groups(
     let snapshot = index.snapshot();
     let clusters = snapshot.clusters_with(threshold, &mut progress.callback())?;
     let alike = Alike { index, equal: EqualRows::for_params(index.params()), threshold };
-    let mut found = Vec::new();
+    let (mut found, mut keys) = (Vec::new(), HashMap::new());
     for cluster in clusters {
         interrupt::check()?;
         // Positions are in the order in which files are kept. A file with several names has several
@@ -70,19 +82,27 @@ pub(super) fn groups(
                 signed.push((*at, signature));
             }
         }
+        keys.extend(members);
         if against {
             found.extend(like_references(signed, files, &alike)?);
         } else {
             found.extend(like_the_first(signed, &alike)?);
         }
     }
+    let mut near = Near::default();
+    if !args.estimate {
+        let Confirmed { groups, apart, unread } =
+            confirm::groups(index, found, &keys, (threshold, args.guard))?;
+        (found, near.apart, near.unread) = (groups, apart, unread);
+    }
     if against {
         add_copies(&mut found, exact);
     }
-    Ok(found.into_iter().map(Group::new).collect())
+    near.groups = found.into_iter().map(Group::new).collect();
+    Ok(near)
 }
 
-type FoundGroups = Vec<Vec<(usize, f64)>>;
+pub(super) type FoundGroups = Vec<Vec<(usize, f64)>>;
 
 /// Takes the first file and all that are like it; then the same with the rest. So a file is never
 /// called a near-copy because of a third one between it and the kept file.

@@ -47,6 +47,10 @@ struct TotalsObject<'a> {
     near_groups: u64,
     near_copies: u64,
     near_bytes_freed: u64,
+    /// Files that are similar to another one, but differ in numbers, or in what is rare.
+    near_apart: u64,
+    /// Files that could not be read again to be compared.
+    near_unread: u64,
     /// Number of files whose texts were not compared, by kind of reason.
     texts_not_read: BTreeMap<&'static str, u64>,
     /// What may be done about some of them, with their number.
@@ -86,6 +90,8 @@ pub(super) fn show(
             near_groups: near.len() as u64,
             near_copies,
             near_bytes_freed: near_bytes,
+            near_apart: groups.apart,
+            near_unread: groups.unread,
             texts_not_read: raw::by_kind(&files.skipped.reasons),
             texts_not_read_advice: advice(&files.skipped.reasons).collect(),
             doubts: doubts::counts(),
@@ -110,9 +116,25 @@ pub(super) fn show(
     note_unlinked(groups);
     if !args.exact {
         line(near_copies, "near-copy", "near-copies", near, near_bytes);
+        note_apart(groups);
         note_unread(&files.skipped);
     }
     Ok(())
+}
+
+/// Says which similar files are no near-copies.
+fn note_apart(groups: &Groups) {
+    if groups.apart > 0 {
+        let files = counted(groups.apart, "file");
+        output::note(format!(
+            "{files} similar to another one, but different in numbers or in rare words: no \
+             near-copies; --guard none counts them"
+        ));
+    }
+    if groups.unread > 0 {
+        let files = counted(groups.unread, "file");
+        output::note(format!("{files} could not be read again, and were not compared"));
+    }
 }
 
 #[derive(Serialize)]

@@ -155,6 +155,16 @@ impl Reading {
         self.named(raw, |content| self.original_of(content))
     }
 
+    /// Like [`Reading::original`], with what can set a text apart from a similar one.
+    pub fn detailed(&self, raw: Raw) -> Result<(Vec<u8>, Original), Skipped> {
+        self.named(raw, |content| match content {
+            Content::Text(text) => {
+                self.sketcher.detailed_text(text).map_err(|error| reason_of(&error))
+            }
+            _ => self.original_of(content),
+        })
+    }
+
     /// A document's name, its signature, and its text for display; a set shows its items.
     pub(crate) fn signed_text(&self, raw: Raw) -> Result<(Vec<u8>, Signature, String), Skipped> {
         let read = |content: &Content| Ok((self.signature(content)?, shown(content)));

@@ -173,6 +173,13 @@ impl Originals {
         original.as_deref().cloned()
     }
 
+    /// The document with this key, with what can set a text apart from a similar one. Not cached.
+    /// `None` in the same cases as for [`Originals::fetch`].
+    pub fn detailed(&self, key: &[u8]) -> Option<Original> {
+        let (name, original) = self.reading.detailed(self.raw(key)?).ok()?;
+        (name == key).then_some(original)
+    }
+
     /// The current signature and text of the document with this key; for a set, the text is its
     /// sorted items, one per line. Returns `None` in the same cases as [`Originals::fetch`].
     pub fn text(&self, key: &[u8]) -> Option<(Signature, String)> {

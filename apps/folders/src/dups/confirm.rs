@@ -1,0 +1,182 @@
+//! Confirms near-copies by the texts themselves: the files of each group are read again, all their
+//! shingles are compared, and what differs only in numbers or in what is rare is no near-copy.
+//!
+//! The library judges, as for `dedup`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use nearkin::{Alike, Error, Guard, Index, Judge, Judgement, Original};
+use rayon::prelude::*;
+
+use super::near::FoundGroups;
+use nearkin_input::fields::Fields;
+use nearkin_input::source::RowOptions;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::Reading;
+use nearkin_kit::input::originals::Originals;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
+
+/// Number of files that are read together.
+const FILES: usize = 64;
+
+/// Confirmed groups, and what was taken out of the groups that the estimate found.
+#[derive(Default)]
+pub(super) struct Confirmed {
+    pub(super) groups: FoundGroups,
+    /// Files that differ from a similar one only in numbers, or in what is rare.
+    pub(super) apart: u64,
+    /// Files that could not be read again, or have changed since they were indexed.
+    pub(super) unread: u64,
+}
+
+/// Reads the documents of files again.
+struct Files<'a> {
+    index: &'a Index,
+    originals: Originals,
+    /// The key of each file in a group.
+    keys: &'a HashMap<usize, Vec<u8>>,
+    /// The files that could be read.
+    read: HashSet<usize>,
+}
+
+impl Files<'_> {
+    /// The document of a file, if it is still the indexed one.
+    fn document(&self, at: usize) -> nearkin::Result<Option<Original>> {
+        let Some(key) = self.keys.get(&at) else { return Ok(None) };
+        let Some(document) = self.originals.detailed(key) else { return Ok(None) };
+        let stored = self.index.signature(key)?;
+        Ok(stored.is_some_and(|stored| stored == *document.signature()).then_some(document))
+    }
+
+    /// Like [`Files::document`], for a file that was read before.
+    fn again(&self, rank: u64) -> nearkin::Result<Option<Original>> {
+        let at = usize::try_from(rank).unwrap_or(usize::MAX);
+        let changed = || {
+            let name = self.keys.get(&at).map(|key| String::from_utf8_lossy(key));
+            Error::invalid(format!("{} changed while it was compared", name.unwrap_or_default()))
+        };
+        self.document(at)?.ok_or_else(changed).map(Some)
+    }
+}
+
+/// Confirms groups: the first file of each stays, if it can be read. `keys` has the key of each
+/// file in a group, by its position; files of lower positions are preferred.
+pub(super) fn groups(
+    index: &Index,
+    found: FoundGroups,
+    keys: &HashMap<usize, Vec<u8>>,
+    (threshold, guard): (f64, Guard),
+) -> Result<Confirmed, Failure> {
+    let mut leaders: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+    for group in &found {
+        let Some(((first, _), others)) = group.split_first() else { continue };
+        leaders.insert(*first, None);
+        leaders.extend(others.iter().map(|(at, _)| (*at, Some(*first))));
+    }
+    let reading = Reading::new(index.sketcher(), Fields::text("id", "text"));
+    let originals = Originals::new(reading, &[], &RowOptions::default())?;
+    let mut files = Files { index, originals, keys, read: HashSet::new() };
+    let mut judge = Judge::new(guard, Alike::similar(threshold), runs(&files)?);
+    let unread = count(&mut files, &leaders, &mut judge)?;
+    let mut confirmed = Confirmed { unread, ..Confirmed::default() };
+    let progress = Progress::start("comparing", Unit::Documents, Some(leaders.len() as u64));
+    let mut groups: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
+    let all: Vec<(usize, Option<usize>)> = leaders.into_iter().collect();
+    for (number, some) in all.chunks(FILES).enumerate() {
+        interrupt::check()?;
+        let read = some.par_iter().map(|(at, _)| files.document(*at));
+        let read: nearkin::Result<Vec<Option<Original>>> = read.collect();
+        for ((at, leader), document) in some.iter().zip(read?) {
+            let Some(document) = document else { continue };
+            let of = judged(&mut judge, &files, (*at, *leader), &document)?;
+            match of {
+                Of::None => {}
+                Of::Apart => confirmed.apart += 1,
+                Of::File(of, similarity) => groups.entry(of).or_default().push((*at, similarity)),
+            }
+        }
+        progress.reached(((number + 1) * FILES) as u64);
+    }
+    let group = |(first, others): (usize, Vec<_>)| [vec![(first, 1.0)], others].concat();
+    confirmed.groups = groups.into_iter().map(group).collect();
+    Ok(confirmed)
+}
+
+/// The number of runs of words to expect: that of the shingles.
+fn runs(files: &Files<'_>) -> Result<u64, Failure> {
+    let mut runs = 0;
+    for key in files.keys.values() {
+        let signature = files.index.signature(key)?;
+        runs += signature.map_or(0, |signature| u64::from(signature.shingle_count()));
+    }
+    Ok(runs)
+}
+
+/// Counts the runs of words of all files. Returns how many could not be read.
+fn count(
+    files: &mut Files<'_>,
+    leaders: &BTreeMap<usize, Option<usize>>,
+    judge: &mut Judge,
+) -> Result<u64, Failure> {
+    let mut unread = 0;
+    let progress = Progress::start("reading again", Unit::Documents, Some(leaders.len() as u64));
+    let all: Vec<usize> = leaders.keys().copied().collect();
+    for (number, some) in all.chunks(FILES).enumerate() {
+        interrupt::check()?;
+        let read: nearkin::Result<Vec<Option<Original>>> =
+            some.par_iter().map(|at| files.document(*at)).collect();
+        for (at, document) in some.iter().zip(read?) {
+            if let Some(document) = document {
+                judge.count(&document);
+                files.read.insert(*at);
+            } else {
+                unread += 1;
+            }
+        }
+        progress.reached(((number + 1) * FILES) as u64);
+    }
+    Ok(unread)
+}
+
+/// What a file is a near-copy of.
+enum Of {
+    None,
+    /// It differs from a similar file only in numbers, or in what is rare.
+    Apart,
+    File(usize, f64),
+}
+
+/// Judges a file that the estimate found to be like `leader`.
+fn judged(
+    judge: &mut Judge,
+    files: &Files<'_>,
+    (at, leader): (usize, Option<usize>),
+    document: &Original,
+) -> nearkin::Result<Of> {
+    let rank = at as u64;
+    let Some(leader) = leader else {
+        judge.keep(rank, document);
+        return Ok(Of::None);
+    };
+    let fetch = &mut |rank: u64| files.again(rank);
+    let found = if files.read.contains(&leader) {
+        judge.overlap(document, leader as u64, fetch)?
+    } else {
+        None
+    };
+    let place = |rank: u64| usize::try_from(rank).unwrap_or(usize::MAX);
+    let Some(overlap) = found else {
+        let found = judge.find(document, Some(leader as u64), fetch)?;
+        let Some(found) = found else {
+            judge.keep(rank, document);
+            return Ok(Of::None);
+        };
+        return Ok(Of::File(place(found.of), found.similarity));
+    };
+    Ok(match judge.decide(rank, document, leader as u64, fetch)? {
+        Judgement::Stands => Of::File(leader, overlap.similarity),
+        Judgement::CopyOf(copy) => Of::File(place(copy.of), copy.similarity),
+        Judgement::Kept(_) => Of::Apart,
+    })
+}
