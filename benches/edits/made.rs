@@ -120,32 +120,183 @@ pub(crate) fn code(files: &[String], state: &mut u64) -> Made {
     Made::with_copies(negatives::code(files), &CODE_EDITS, state)
 }
 
-/// Made documents; the last ones are edited copies of some of the others.
+/// Made documents, some of them copies of others.
+#[derive(Default)]
 pub(crate) struct Made {
     pub(crate) texts: Vec<String>,
-    /// Number of documents that are no copies.
-    distinct: usize,
+    /// For each copy: the document that it is a copy of, and how it was edited.
+    copies: Vec<Option<(usize, Edit)>>,
+}
+
+/// What a deduplication did to made documents.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LostAndLeft {
+    /// Distinct documents of which no copy is kept.
+    pub(crate) lost: usize,
+    /// Copies that are kept beside the document that they are copies of, or beside another copy of
+    /// it.
+    pub(crate) left: usize,
+    /// Those of which all digits were changed. They are counted here only.
+    pub(crate) left_in_digits: usize,
 }
 
 impl Made {
-    fn with_copies(mut texts: Vec<String>, edits: &[Edit], state: &mut u64) -> Self {
+    fn with_copies(texts: Vec<String>, edits: &[Edit], state: &mut u64) -> Self {
         let distinct = texts.len();
-        let edited = |(number, text): (usize, &String)| {
-            let other = &texts[below(state, distinct)];
-            edits[number % edits.len()].apply(text, other, state)
+        let edited = |(number, at): (usize, usize)| {
+            let edit = edits[number % edits.len()];
+            (edit.apply(&texts[at], &texts[below(state, distinct)], state), (at, edit))
         };
-        let copies: Vec<String> = texts.iter().step_by(COPIED).enumerate().map(edited).collect();
-        texts.extend(copies);
-        Self { texts, distinct }
+        let copies: Vec<_> = (0..distinct).step_by(COPIED).enumerate().map(edited).collect();
+        let mut made = Self { copies: vec![None; distinct], texts };
+        copies.into_iter().for_each(|(text, of)| made.push(text, Some(of)));
+        made
     }
 
-    /// Number of distinct documents of which no copy is kept, and of copies that are kept beside
-    /// the document that they are copies of.
-    pub(crate) fn lost_and_left(&self, is_kept: &dyn Fn(usize) -> bool) -> (usize, usize) {
-        let copy = |at: usize| at.is_multiple_of(COPIED).then_some(self.distinct + at / COPIED);
-        let has_kept_copy = |at: &usize| copy(*at).is_some_and(is_kept);
-        let lost = (0..self.distinct).filter(|at| !is_kept(*at) && !has_kept_copy(at));
-        let left = (0..self.distinct).filter(|at| is_kept(*at) && has_kept_copy(at));
-        (lost.count(), left.count())
+    fn push(&mut self, text: String, copy_of: Option<(usize, Edit)>) {
+        self.texts.push(text);
+        self.copies.push(copy_of);
     }
+
+    pub(crate) fn lost_and_left(&self, is_kept: &dyn Fn(usize) -> bool) -> LostAndLeft {
+        let mut kept_of = vec![0; self.texts.len()];
+        let mut found = LostAndLeft { lost: 0, left: 0, left_in_digits: 0 };
+        for (at, copy) in self.copies.iter().enumerate().filter(|(at, _)| is_kept(*at)) {
+            let family = copy.map_or(at, |(of, _)| of);
+            kept_of[family] += 1;
+            if kept_of[family] > 1 {
+                let in_digits = matches!(copy, Some((_, Edit::Digits)));
+                *(if in_digits { &mut found.left_in_digits } else { &mut found.left }) += 1;
+            }
+        }
+        let distinct = (0..self.texts.len()).filter(|at| self.copies[*at].is_none());
+        found.lost = distinct.filter(|at| kept_of[*at] == 0).count();
+        found
+    }
+}
+
+/// Words of `texts`, from a place that the state draws.
+fn words(texts: &[String], count: usize, state: &mut u64) -> String {
+    let mut found = Vec::new();
+    while found.len() < count {
+        let text: Vec<&str> = texts[below(state, texts.len())].split_whitespace().collect();
+        let begin = below(state, text.len());
+        found.extend(text[begin..].iter().take(count - found.len()).copied());
+    }
+    found.join(" ")
+}
+
+/// A name that no dictionary has.
+fn name(state: &mut u64) -> String {
+    let mut name = String::new();
+    for at in 0..2 + below(state, 2) {
+        let (one, other) = (below(state, 14), below(state, 5));
+        let consonant = &"bdfgklmnprstvz"[one..=one];
+        name.push_str(&if at == 0 { consonant.to_uppercase() } else { consonant.to_owned() });
+        name.push_str(&"aeiou"[other..=other]);
+    }
+    name
+}
+
+/// Invoices: other numbers, dates, amounts, in part other customers. One in ten was sent again.
+pub(crate) fn invoices(texts: &[String], mut seed: u64) -> Made {
+    let state = &mut seed;
+    let (head, terms) = (words(texts, 25, state), words(texts, 110, state));
+    let customers: Vec<String> =
+        (0..12).map(|_| format!("{} & {} Ltd", name(state), name(state))).collect();
+    let mut invoices = Vec::new();
+    for month in 1..=12 {
+        for (number, customer) in customers.iter().enumerate() {
+            let (hours, net) = (1 + below(state, 9), 29 + 85 * below(state, 9));
+            let no = 20_240_000 + month * 100 + number;
+            invoices.push(format!(
+                "{head}\n\nINVOICE No. {no}\nDate: 2024-{month:02}-05\nCustomer: {customer}\n\n1 x \
+                 Hosting package  29.00 EUR\n{hours} x Support hours  85.00 EUR\n\nNet {net}.00 EUR\n\
+                 Total {}.00 EUR\n\n{terms}\nPayable within 30 days to the account below.\n",
+                net * 119 / 100
+            ));
+        }
+    }
+    Made::with_copies(invoices, &[Edit::Reflow, Edit::Upper, Edit::Typos(1)], state)
+}
+
+/// Contracts of one form with other parties, sums and dates, and an edited copy of one in ten.
+pub(crate) fn contracts(texts: &[String], mut seed: u64) -> Made {
+    let state = &mut seed;
+    let [first, second] = [170, 180].map(|count| words(texts, count, state));
+    let mut contract = |_| {
+        let date = |state: &mut u64| {
+            format!("{}.{}.20{}", 1 + below(state, 28), 1 + below(state, 12), 10 + below(state, 15))
+        };
+        format!(
+            "Contract between {} {} and {} Ltd\n\n{first} The sum of {} euros is due on {}. \
+             {second}\n\nSigned at {} on {}",
+            name(state),
+            name(state),
+            name(state),
+            1_000 + below(state, 90_000),
+            date(state),
+            name(state),
+            date(state)
+        )
+    };
+    let contracts = (0..400).map(&mut contract).collect();
+    Made::with_copies(contracts, &[Edit::Reflow, Edit::WordsReplaced(2), Edit::Typos(2)], state)
+}
+
+/// Lines of a log: messages of 9 to 30 words with other numbers, each a line of its own.
+pub(crate) fn log_lines(texts: &[String], mut seed: u64) -> Made {
+    let state = &mut seed;
+    let mut made = Made::default();
+    for _ in 0..60 {
+        let count = 9 + below(state, 22);
+        let message = words(texts, count, state);
+        for _ in 0..[1, 5, 50][below(state, 3)] {
+            let (id, time) = (below(state, 99_999), below(state, 999));
+            made.push(format!("{message} id={id} took {time} ms"), None);
+        }
+    }
+    made
+}
+
+/// Pages, each in two versions that differ in a counter and a date.
+pub(crate) fn counted_pages(texts: &[String], mut seed: u64) -> Made {
+    let state = &mut seed;
+    let menu = words(texts, 40, state);
+    let mut made = Made::default();
+    for _ in 0..300 {
+        let count = 60 << below(state, 3);
+        let (own, first) = (words(texts, count, state), made.texts.len());
+        for of in [None, Some((first, Edit::Digits))] {
+            let (visits, day) = (1_000 + below(state, 99_000), 1 + below(state, 28));
+            let page = format!("{menu}\n{own}\nVisitors: {visits}\nLast updated on {day} May");
+            made.push(page, of);
+        }
+    }
+    made
+}
+
+/// Eight pages, each a hundred times with small edits, among 800 others.
+pub(crate) fn mirrored_pages(texts: &[String], mut seed: u64) -> Made {
+    let state = &mut seed;
+    let mut made = Made::default();
+    (0..800).for_each(|_| made.push(words(texts, 150, state), None));
+    for _ in 0..8 {
+        let count = 100 << below(state, 3);
+        let (page, first) = (words(texts, count, state), made.texts.len());
+        let edits = [
+            Edit::Typos(2),
+            Edit::WordsReplaced(1),
+            Edit::Words(1),
+            Edit::Added,
+            Edit::WordsLeftOut(1),
+        ];
+        for number in 0..100 {
+            let edit = edits[number % edits.len()];
+            let of = (number > 0).then_some((first, edit));
+            let text = edit.apply(&page, &words(texts, 100, state), state);
+            made.push(text, of);
+        }
+    }
+    made
 }

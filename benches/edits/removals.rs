@@ -4,14 +4,17 @@
 //! `cargo bench --bench edits -- removals`; a number behind it is the seed of made documents and
 //! hash functions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::path::Path;
 
-use nearkin::{Admit, Alike, Decision, Dedup, Index, Newcomer, Original, Params, Preset, Sketcher};
+use nearkin::{
+    Admit, Alike, Decision, Dedup, Guard, Index, Judge, Judgement, Newcomer, Original, Params,
+    Preset, Sketcher,
+};
 
 use super::brute_force::{Verdict, judge};
-use super::made::{self, Made};
+use super::made::{self, LostAndLeft, Made};
 use super::settings::{self, Setting};
 use super::support::corpora;
 use super::{key, options, support_code};
@@ -61,7 +64,7 @@ struct Line {
     pipeline: String,
     verdict: Verdict,
     /// See [`Made::lost_and_left`].
-    lost_and_left: Option<(usize, usize)>,
+    lost_and_left: Option<LostAndLeft>,
 }
 
 /// How a pipeline decides what to remove.
@@ -71,7 +74,11 @@ enum Rule {
     Union,
     /// A document goes if its estimated similarity to a kept one reaches the threshold.
     Estimate,
-    /// The same with exact similarities.
+    /// The estimate finds, the shingles decide.
+    Confirmed,
+    /// The same, and what differs only in numbers or in what is rare is kept.
+    Guarded,
+    /// The shingles decide, with candidates from below the threshold.
     Exact,
 }
 
@@ -123,11 +130,20 @@ fn corpora(folder: &Path, seed: u64) -> Result<Vec<Corpus>, Box<dyn Error>> {
     let corpus = |name, documents| Corpus { name, documents };
     let letters = made::letters(&plain("tests/data/pydocs.jsonl")?, LETTERS, &mut state);
     let code = Documents::Made(made::code(&support_code()?, &mut state));
+    let own = &plain("tests/data/pydocs.jsonl")?;
+    let forms = [
+        ("Invoices of one company", made::invoices(own, seed)),
+        ("Contracts of one form", made::contracts(own, seed)),
+        ("Log lines", made::log_lines(own, seed)),
+        ("Pages with a counter and a date, in two versions", made::counted_pages(own, seed)),
+        ("Pages that are mirrored 100 times with small edits", made::mirrored_pages(own, seed)),
+    ];
     let mut corpora = vec![
         corpus("Made letters of four forms", Documents::Made(letters)),
         corpus("Rust files with one licence header", code),
         corpus("Licences", Documents::Found(licences)),
     ];
+    corpora.extend(forms.map(|(name, made)| corpus(name, Documents::Made(made))));
     if !folder.join("reuters21578.jsonl.zst").exists() {
         println!("SKIPPED: books and {} corpora; NEARKIN_DATA names a folder", CORPORA.len());
         return Ok(corpora);
@@ -170,12 +186,18 @@ fn pipelines(seed: u64) -> nearkin::Result<Vec<Pipeline>> {
     }
     let rensa = settings::of_rensa()?;
     add(rensa.name.to_owned(), rensa, Rule::Estimate)?;
-    for (rule, by) in [(Rule::Estimate, ""), (Rule::Exact, ", exact")] {
-        add(format!("Nearkin, default{by}"), Setting::default_settings()?, rule)?;
+    let rules = [
+        (Rule::Guarded, ""),
+        (Rule::Confirmed, " --guard none"),
+        (Rule::Estimate, " --estimate"),
+        (Rule::Exact, " --exact --guard none"),
+    ];
+    for (rule, options) in rules {
+        add(format!("`nearkin dedup{options}`"), Setting::default_settings()?, rule)?;
     }
     for preset in [Preset::Documents, Preset::Training] {
-        for (rule, by) in [(Rule::Estimate, ""), (Rule::Exact, ", exact")] {
-            let name = format!("Nearkin, `{}`{by}", preset.name());
+        for (rule, options) in rules {
+            let name = format!("`--for {}{options}`", preset.name());
             add(name, Setting::preset(preset.name(), preset)?, rule)?;
         }
     }
@@ -188,17 +210,24 @@ fn run(pipeline: Pipeline, corpus: &Corpus) -> Result<Line, Box<dyn Error>> {
     let sketcher = Sketcher::new(&setting.params);
     let originals = corpus.texts().iter().map(|text| setting.original(&sketcher, text));
     let originals: Vec<Original> = originals.collect::<Result<_, _>>()?;
-    let kept_for = match rule {
+    let found = match rule {
         Rule::Union => united(&setting.params, &originals),
         Rule::Estimate => estimated(&setting, &originals)?,
+        Rule::Confirmed | Rule::Guarded => confirmed(&setting, &originals)?,
         Rule::Exact => exact(&setting, &originals)?,
     };
     let sets: Vec<&[u64]> = originals.iter().map(Original::shingle_hashes).collect();
+    let mut verdict = judge(&sets, &found, setting.named);
+    let mut kept_for = found;
+    if rule == Rule::Guarded {
+        kept_for = guarded(&setting, &sketcher, corpus.texts(), &kept_for)?;
+        // What is kept on purpose is not missed.
+        verdict = Verdict { missed: verdict.missed, ..judge(&sets, &kept_for, setting.named) };
+    }
     let lost_and_left = match &corpus.documents {
         Documents::Found(_) => None,
         Documents::Made(made) => Some(made.lost_and_left(&|at| kept_for[at] == at)),
     };
-    let verdict = judge(&sets, &kept_for, setting.named);
     Ok(Line { pipeline: name, verdict, lost_and_left })
 }
 
@@ -263,6 +292,63 @@ fn exact(setting: &Setting, originals: &[Original]) -> Result<Vec<usize>, Box<dy
     Ok(kept_for)
 }
 
+/// By the estimate, confirmed by the shingles.
+fn confirmed(setting: &Setting, originals: &[Original]) -> Result<Vec<usize>, Box<dyn Error>> {
+    let scratch = tempfile::tempdir()?;
+    let kept = Index::create(scratch.path().join("kept"), &setting.params, options())?;
+    let mut dedup = Dedup::new(&kept, Alike::similar(setting.threshold))?;
+    let fetch = &mut |rank: u64| {
+        let document = originals.get(usize::try_from(rank).unwrap_or(usize::MAX));
+        Ok(document.cloned())
+    };
+    let mut kept_for = Vec::new();
+    for some in originals.chunks(1_024) {
+        let first = kept_for.len() as u64;
+        let ranks: Vec<u64> = (first..first + some.len() as u64).collect();
+        let signatures: Vec<_> = some.iter().map(|one| one.signature().clone()).collect();
+        let found = dedup.look_up_candidates(&signatures)?;
+        for copy in dedup.decide_confirmed(&ranks, &signatures, &found, fetch)? {
+            kept_for.push(copy.map_or(Ok(kept_for.len()), |copy| usize::try_from(copy.of))?);
+        }
+    }
+    Ok(kept_for)
+}
+
+/// What stays of these decisions after the guard.
+fn guarded(
+    setting: &Setting,
+    sketcher: &Sketcher,
+    texts: &[String],
+    found: &[usize],
+) -> Result<Vec<usize>, Box<dyn Error>> {
+    let documents = texts.iter().map(|text| sketcher.detailed_text(text));
+    let documents: Vec<Original> = documents.collect::<Result<_, _>>()?;
+    let is_whole =
+        |at: usize| documents[at].shingle_hashes() == documents[found[at]].shingle_hashes();
+    let dropped = (0..found.len()).filter(|at| found[*at] != *at && !is_whole(*at));
+    let parts: BTreeSet<usize> = dropped.flat_map(|at| [at, found[at]]).collect();
+    let runs = parts.iter().map(|at| documents[*at].shingle_hashes().len() as u64).sum();
+    let mut judge = Judge::new(Guard::Rare, Alike::similar(setting.threshold), runs);
+    parts.iter().for_each(|at| judge.count(&documents[*at]));
+    let fetch = &mut |rank: u64| {
+        let document = documents.get(usize::try_from(rank).unwrap_or(usize::MAX));
+        Ok(document.cloned())
+    };
+    let mut kept_for = found.to_vec();
+    for at in parts {
+        if found[at] == at {
+            judge.keep(at as u64, &documents[at]);
+            continue;
+        }
+        match judge.decide(at as u64, &documents[at], found[at] as u64, fetch)? {
+            Judgement::Stands => {}
+            Judgement::CopyOf(copy) => kept_for[at] = usize::try_from(copy.of)?,
+            Judgement::Kept(_) => kept_for[at] = at,
+        }
+    }
+    Ok(kept_for)
+}
+
 /// Sums over all corpora.
 fn sums(all: &[Vec<Line>]) -> Vec<Line> {
     let Some((first, others)) = all.split_first() else { return Vec::new() };
@@ -275,9 +361,10 @@ fn sums(all: &[Vec<Line>]) -> Vec<Line> {
             verdict.missed += other.verdict.missed;
             verdict.largest = verdict.largest.max(other.verdict.largest);
             verdict.least = verdict.least.min(other.verdict.least);
-            if let (Some((lost, left)), Some(more)) = (&mut lost_and_left, other.lost_and_left) {
-                *lost += more.0;
-                *left += more.1;
+            if let (Some(sum), Some(more)) = (&mut lost_and_left, other.lost_and_left) {
+                sum.lost += more.lost;
+                sum.left += more.left;
+                sum.left_in_digits += more.left_in_digits;
             }
         }
         Some(Line { pipeline, verdict, lost_and_left })
@@ -288,8 +375,8 @@ fn sums(all: &[Vec<Line>]) -> Vec<Line> {
 fn table(lines: &[Line]) -> String {
     let mut table = String::from(
         "| pipeline | removed | wrongly | least similar | pairs missed | largest cluster | \
-         distinct documents lost | edited copies left |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|\n",
+         distinct documents lost | edited copies left | with other digits left |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for line in lines {
         table.push_str(&row(line));
@@ -303,7 +390,10 @@ fn row(line: &Line) -> String {
     let Line { pipeline, verdict, lost_and_left } = line;
     let Verdict { removed, wrong, missed, largest, least } = verdict;
     let least = if *wrong == 0 { "-".to_owned() } else { format!("{least:.2}") };
-    let made = lost_and_left.map(|(lost, left)| format!("{lost} | {left}"));
-    let made = made.unwrap_or_else(|| "- | -".to_owned());
+    let made = lost_and_left.map(|made| {
+        let LostAndLeft { lost, left, left_in_digits } = made;
+        format!("{lost} | {left} | {left_in_digits}")
+    });
+    let made = made.unwrap_or_else(|| "- | - | -".to_owned());
     format!("| {pipeline} | {removed} | {wrong} | {least} | {missed} | {largest} | {made} |")
 }

@@ -1,5 +1,10 @@
 //! Tests of the ledger.
 
+use std::io::Read as _;
+
+use super::super::outcomes::{Dropped, Equal, LineOutcome, OfLine, Outcomes};
+use super::super::request::Deciding;
+use super::super::verdicts::{Pass, Verdict, Verdicts};
 use super::*;
 
 fn entry(line: u64) -> Entry {
@@ -9,6 +14,7 @@ fn entry(line: u64) -> Entry {
         file: 7,
         line,
         shingles: 9,
+        content_bytes: 0,
         equal_rows: 0,
         key: Text::default(),
         other: Text::default(),
@@ -22,9 +28,8 @@ fn entries_come_back_in_any_order_and_what_is_behind_is_cut() {
     let open = |counts| Ledger::open(dir.path(), 16, counts).unwrap();
     let mut ledger = open((0, 0)).unwrap();
     for line in 0..100 {
-        let (key, shingles) = (format!("key {line}"), [line, line * line, u64::MAX]);
-        let shingles = [&shingles[..], &[0; 6]].concat();
-        ledger.push(entry(line), (key.as_bytes(), b"other"), &shingles).unwrap();
+        let (key, content) = (format!("key {line}"), format!("the content of {line}"));
+        ledger.push(entry(line), (key.as_bytes(), b"other"), content.as_bytes()).unwrap();
     }
     ledger.sync().unwrap();
     for numbers in [vec![3, 4, 5], vec![9, 8, 7, 6], vec![50, 2, 3, 1, 0, 99]] {
@@ -36,8 +41,8 @@ fn entries_come_back_in_any_order_and_what_is_behind_is_cut() {
             let key = String::from_utf8(ledger.text(entry.key).unwrap()).unwrap();
             assert_eq!(key, format!("key {number}"));
             assert_eq!(ledger.text(entry.other).unwrap(), b"other");
-            let shingles = ledger.shingles(&entry).unwrap();
-            assert_eq!(shingles[..4], [*number, number * number, u64::MAX, 0]);
+            let content = ledger.content(&entry).unwrap();
+            assert_eq!(content, format!("the content of {number}").into_bytes());
         }
     }
     let (count, texts) = (ledger.count, ledger.texts_bytes);
@@ -69,13 +74,13 @@ fn outcomes_are_read_in_line_order() {
     let verdict = |number: u64| match number {
         70 | 71 => Verdict::None,
         _ if is_skipped(number) => Verdict::None,
-        _ if is_dropped(number) => Verdict::Dropped { of: number + 1, equal: 128 },
+        _ if is_dropped(number) => Verdict::Dropped { of: number + 1, equal: 128, is_whole: false },
         _ => Verdict::Kept,
     };
     // Documents are decided from the last line to the first, as by `--keep newest`.
     let numbers: Vec<u64> = (0..500).rev().collect();
     let decided: Vec<_> = numbers.iter().copied().map(verdict).collect();
-    Verdicts::open(dir.path(), 500).unwrap().write(&numbers, &decided).unwrap();
+    Verdicts::open(dir.path(), Pass::Judged, 500).unwrap().write(&numbers, &decided).unwrap();
 
     let key = |number: u64| format!("key {number}").into_bytes();
     let expected = |number: u64| match number {
@@ -88,21 +93,23 @@ fn outcomes_are_read_in_line_order() {
         },
         _ if number == 71 || is_dropped(number) => {
             let of = (number != 71).then_some(OfLine { file: 7, line: number + 2, shingles: 9 });
-            LineOutcome::Dropped(Dropped {
+            LineOutcome::Dropped(Box::new(Dropped {
                 file: 7,
                 line: number + 1,
                 key: key(number),
                 shingles: 9,
                 repetitive: number.is_multiple_of(2),
-                equal: of.map_or(5, |_| 128),
+                equal: Equal::Rows(of.map_or(5, |_| 128)),
                 of_key: of.map_or(b"other".to_vec(), |_| key(number + 1)),
                 of,
-            })
+                contents: None,
+            }))
         }
         _ => LineOutcome::Kept,
     };
+    let by = (Deciding::Estimate, Pass::Judged);
     for begin in [0, 63, 72, 499] {
-        let mut outcomes = Outcomes::open(dir.path(), &mut ledger, begin).unwrap();
+        let mut outcomes = Outcomes::open(dir.path(), &mut ledger, begin, by).unwrap();
         for number in begin..500 {
             assert_eq!(outcomes.next(&ledger).unwrap(), expected(number), "{number}");
         }
@@ -113,14 +120,16 @@ fn outcomes_are_read_in_line_order() {
 #[test]
 fn verdicts_come_back_whatever_their_order() {
     let dir = tempfile::tempdir().unwrap();
-    let mut verdicts = Verdicts::open(dir.path(), 6).unwrap();
-    let dropped = |of| Verdict::Dropped { of, equal: 128 };
+    let mut verdicts = Verdicts::open(dir.path(), Pass::Decided, 6).unwrap();
+    let dropped = |of| Verdict::Dropped { of, equal: 128, is_whole: of == 0 };
+    let apart = Verdict::Apart { of: 7, equal: 9, in_numbers: true };
     verdicts.write(&[5, 4, 3], &[Verdict::Kept, dropped(5), dropped(1 << 40)]).unwrap();
-    verdicts.write(&[0, 2], &[dropped(0), Verdict::Kept]).unwrap();
+    verdicts.write(&[0, 2], &[dropped(0), apart]).unwrap();
+    let read = verdicts.read(&[0, 5, 4, 3, 2]).unwrap();
+    assert_eq!(read, [dropped(0), Verdict::Kept, dropped(5), dropped(1 << 40), apart]);
     let mut reader = verdicts.read_from(0).unwrap();
     let mut bytes = [0; 16];
-    let expected =
-        [dropped(0), Verdict::None, Verdict::Kept, dropped(1 << 40), dropped(5), Verdict::Kept];
+    let expected = [dropped(0), Verdict::None, apart, dropped(1 << 40), dropped(5), Verdict::Kept];
     for expected in expected {
         reader.read_exact(&mut bytes).unwrap();
         assert_eq!(Verdict::decode(bytes), expected);

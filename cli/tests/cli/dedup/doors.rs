@@ -143,7 +143,11 @@ fn of_shell(line: &Line) -> Vec<String> {
     let Line { least, shingles, .. } = line;
     let condition = if line.contained { "--contained" } else { "--threshold" };
     let keep = if line.keep == "last" { "newest" } else { &line.keep };
-    let exact = if line.exact { "--exact" } else { "" };
+    let exact = match (line.exact, line.contained) {
+        (true, true) => "--exact",
+        (true, false) => "--exact --guard none",
+        (false, _) => "--estimate",
+    };
     let bands = "--hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16";
     let bands = if line.all_pairs { bands } else { "" };
     let how = format!("{condition} {least} --keep {keep} --shingles {shingles} {bands} {exact}");

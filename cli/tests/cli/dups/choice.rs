@@ -61,8 +61,10 @@ fn files_can_be_left_out() {
 
 /// A text in whose 200 words each of these was replaced.
 fn changed(words: std::ops::Range<usize>) -> String {
-    let word =
-        |at: usize| if words.contains(&at) { format!("new{at} ") } else { format!("w{at} ") };
+    let word = |at: usize| {
+        let begin = if words.contains(&at) { "new" } else { "w" };
+        format!("{begin}{} ", spelled(at))
+    };
     (0..200).map(word).collect()
 }
 

@@ -65,7 +65,7 @@ fn the_script_removes_copies_only_when_run() {
     // A file that has changed since the script was written is not a copy any more; the script must
     // leave it alone.
     let change = |scratch: &Scratch| {
-        scratch.write("d/one copy", text(1, 0).replace("w1007", "w1008"));
+        scratch.write("d/one copy", text(1, 0).replace("wbaah", "wbaai"));
     };
     let scratch = with_names();
     let before = count(&scratch);
