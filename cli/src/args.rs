@@ -87,6 +87,13 @@ pub(crate) struct Args {
     #[arg(value_parser = values::encoding)]
     pub(crate) encoding: Option<&'static encoding_rs::Encoding>,
 
+    /// Quotations, signatures and the footers of mailing lists in e-mail: drop, or keep them in the
+    /// text; use the same in every run, or all files are read again [default: drop] [env:
+    /// NEARKIN_QUOTED]
+    #[arg(long, global = true, value_name = "drop|keep", help_heading = "Formats")]
+    #[arg(value_parser = values::quoted)]
+    pub(crate) quoted: Option<values::Quoted>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }

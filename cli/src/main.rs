@@ -12,6 +12,7 @@ use clap::Parser;
 
 use args::{Args, Command};
 use nearkin_input::formats::{self, decode};
+use nearkin_kit::args::values::Quoted;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::doubts;
@@ -53,12 +54,15 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, output: &mut Output) -> Result<Ended, Failure> {
-    let Args { pdf_command, encoding, threads, command, .. } = args.with_variables()?;
+    let Args { pdf_command, encoding, quoted, threads, command, .. } = args.with_variables()?;
     if let Some(command) = pdf_command {
         formats::read_pdf_by(command);
     }
     if let Some(encoding) = encoding {
         decode::force(encoding);
+    }
+    if quoted == Some(Quoted::Keep) {
+        formats::keep_quoted();
     }
     if let Some(threads) = threads {
         threads::limit(threads);

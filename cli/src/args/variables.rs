@@ -11,6 +11,7 @@ impl Args {
     pub(crate) fn with_variables(mut self) -> Result<Self, Failure> {
         self.threads = or_variable(self.threads, "NEARKIN_THREADS", values::threads)?;
         self.encoding = or_variable(self.encoding, "NEARKIN_ENCODING", values::encoding)?;
+        self.quoted = or_variable(self.quoted, "NEARKIN_QUOTED", values::quoted)?;
         let command = env::var_os("NEARKIN_PDF_COMMAND").filter(|command| !command.is_empty());
         self.pdf_command = self.pdf_command.or(command);
         Ok(self)

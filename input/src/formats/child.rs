@@ -19,7 +19,7 @@ use super::mail;
 use super::office;
 use super::pdf;
 use super::rtf;
-use super::wire::{ParseRequest, WORD, write_reply};
+use super::wire::{ParseRequest, QUOTED_KEPT, WORD, write_reply};
 use crate::raw::Reason;
 
 /// Stack of the parser thread; deeply nested documents need much. This only reserves address space:
@@ -35,6 +35,9 @@ pub fn if_asked() -> Option<ExitCode> {
     let encoding = arguments.next()?;
     if let Some(encoding) = encoding.to_str().and_then(decode::by_label) {
         decode::force(encoding);
+    }
+    if arguments.next()? == QUOTED_KEPT {
+        mail::keep_quoted();
     }
     Some(run(arguments.next(), PAUSE))
 }

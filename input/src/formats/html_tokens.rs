@@ -10,15 +10,10 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
+use super::html::INLINE;
+
 /// Number of bytes tokenized at a time.
 const PIECE_BYTES: usize = 64 << 10;
-
-/// Elements that may stand inside a word or line. All other elements end the line.
-const INLINE: [&str; 37] = [
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
-    "font", "i", "img", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "ruby", "s", "samp",
-    "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
-];
 
 /// Elements whose content is not displayed.
 const UNSEEN: [&str; 5] = ["script", "style", "title", "template", "noframes"];

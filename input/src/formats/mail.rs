@@ -1,9 +1,19 @@
-//! Reads e-mail messages: their subject and text. Attachments are not read.
+//! Reads e-mail messages: their subject and what their author has written. Attachments are not read.
 
+#[cfg(feature = "mail")]
+mod html_body;
+#[cfg(feature = "mail")]
+mod lines;
 #[cfg(feature = "mail")]
 mod parts;
 #[cfg(feature = "mail")]
+mod phrases;
+#[cfg(feature = "mail")]
+mod quoted;
+#[cfg(feature = "mail")]
 mod transfer;
+
+use std::sync::OnceLock;
 
 #[cfg(not(feature = "mail"))]
 use crate::raw::Reason;
@@ -18,6 +28,20 @@ const OF_MAIL: [&str; 5] =
 /// Header fields that other files may have, too. A message must have at least one of them, or a
 /// second one of [`OF_MAIL`].
 const OF_LETTERS: [&str; 5] = ["from", "to", "date", "subject", "cc"];
+
+/// Whether quotations and signatures are a part of the text of messages.
+static QUOTED_KEPT: OnceLock<()> = OnceLock::new();
+
+/// Keeps quotations, signatures and the footers of mailing lists in the text of messages.
+pub fn keep_quoted() {
+    // This is called once per process, before any file is read.
+    let _ = QUOTED_KEPT.set(());
+}
+
+/// Whether the user keeps quotations.
+pub(crate) fn is_quoted_kept() -> bool {
+    QUOTED_KEPT.get().is_some()
+}
 
 /// Whether the bytes start like a message: with header lines, of which at least two are typical of
 /// messages.

@@ -45,16 +45,17 @@ use decode::Decoded;
 use format::Format;
 
 pub use child::if_asked;
+pub use mail::keep_quoted;
 pub use parser::PURGE_OPTION;
 pub use pdf::{faster as faster_pdf, read_by as read_pdf_by};
 
 /// Version of the text extraction. Raised whenever the text of a file may come out differently; all
 /// files are then read again.
-const VERSION: u16 = 6;
+const VERSION: u16 = 7;
 /// Number of formats that a build may lack.
 const FORMATS: usize = 5;
 /// In the value of [`maker`], the version and a bit per format have the low byte, below the hash of
-/// what the user gives: the PDF command and the encoding.
+/// what the user gives: the PDF command, the encoding, and whether quotations are kept.
 const _: () = assert!(VERSION << FORMATS < 256);
 
 /// Identifies the text extraction. As long as this value is the same, equal files give equal texts.
@@ -69,14 +70,12 @@ pub fn maker() -> u16 {
     let built_in = formats.iter().fold(VERSION, |maker, built| maker << 1 | u16::from(*built));
     let command = pdf::command().map(|command| command.as_encoded_bytes());
     let encoding = decode::forced().map(|encoding| encoding.name().as_bytes());
-    if command.is_none() && encoding.is_none() {
+    let quoted = mail::is_quoted_kept().then_some(&b"quoted"[..]);
+    let given = [command, encoding, quoted];
+    if given.iter().all(Option::is_none) {
         return built_in;
     }
-    let given = [command.unwrap_or_default(), encoding.unwrap_or_default()];
-    let hash = match encoding {
-        None => xxh3_64(given[0]),
-        Some(_) => xxh3_64(&given.join(&0)),
-    };
+    let hash = xxh3_64(&given.map(Option::unwrap_or_default).join(&0));
     // The value is from 1 to 255, so it fits.
     let of_given = u16::try_from(hash % u64::from(u8::MAX) + 1).unwrap_or_default();
     built_in | of_given << 8

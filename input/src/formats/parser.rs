@@ -15,6 +15,8 @@ use super::decode::Decoded;
 #[cfg(not(test))]
 use super::decode::forced;
 use super::format::{Format, failed};
+#[cfg(not(test))]
+use super::mail::is_quoted_kept;
 use super::wire::{ParseRequest, read_reply};
 use crate::interrupt;
 use crate::raw::Reason;
@@ -282,7 +284,8 @@ fn command() -> io::Result<Command> {
     let program = own_program()?;
     let mut command = Command::new(program);
     let encoding = forced().map_or("", encoding_rs::Encoding::name);
-    command.arg(super::wire::WORD).arg(encoding).args(super::pdf::command());
+    let quoted = if is_quoted_kept() { super::wire::QUOTED_KEPT } else { "" };
+    command.arg(super::wire::WORD).arg(encoding).arg(quoted).args(super::pdf::command());
     Ok(command)
 }
 

@@ -11,6 +11,9 @@ use crate::raw::Reason;
 /// First argument of a parser process. Not meant for users.
 pub(super) const WORD: &str = "read-formats-for-another-process";
 
+/// Third argument of a parser process that keeps quotations in messages.
+pub(super) const QUOTED_KEPT: &str = "keep";
+
 /// Begins every reply. Whatever a parser has printed before it is skipped.
 const MARK: &[u8] = b"\0\xffnearkin reply\xff\0";
 

@@ -46,6 +46,24 @@ pub fn encoding(text: &str) -> Result<&'static Encoding, String> {
         .ok_or_else(|| "unknown encoding: try utf-8, windows-1252, shift_jis or gb18030".to_owned())
 }
 
+/// What happens to quotations in e-mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quoted {
+    /// They are not a part of the text.
+    Drop,
+    /// They are a part of it.
+    Keep,
+}
+
+/// Parses what happens to quotations in e-mail.
+pub fn quoted(text: &str) -> Result<Quoted, String> {
+    match text {
+        "drop" => Ok(Quoted::Drop),
+        "keep" => Ok(Quoted::Keep),
+        _ => Err("must be drop or keep".to_owned()),
+    }
+}
+
 /// Sort order of clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterOrder {

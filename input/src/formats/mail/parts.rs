@@ -3,13 +3,12 @@
 
 use encoding_rs::Encoding;
 use mail_parser::decoders::charsets::map::charset_decoder;
-use mail_parser::decoders::html::html_to_text;
 use mail_parser::{
     Encoding as Transfer, Header, HeaderName, Message, MessageParser, MessagePart,
     MimeHeaders as _, PartType,
 };
 
-use super::transfer;
+use super::{html_body, is_quoted_kept, quoted, transfer};
 use crate::formats::decode;
 use crate::formats::decode::{Decoded, How};
 use crate::raw::Reason;
@@ -17,6 +16,9 @@ use crate::raw::Reason;
 /// Charsets that say nothing about bytes beyond ASCII.
 const SAYING_NOTHING: [&str; 6] =
     ["us-ascii", "ascii", "ansi_x3.4-1968", "unknown-8bit", "x-unknown", "default"];
+
+/// Maximum number of words in a message of which the identifier is a part of its text.
+const SHORT_WORDS: usize = 15;
 
 /// The subject and text of a message.
 pub(crate) fn text(bytes: &[u8]) -> Result<Decoded, Reason> {
@@ -27,11 +29,22 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Decoded, Reason> {
         return Err(crate::formats::format::refused("e-mail", "its parts are not found"));
     }
     let mut whole = subject(&message)?;
+    let mut parts = Vec::new();
     for part in texts(&message) {
         let Decoded { text, how } = part_text(part, &message.raw_message)?;
-        whole.text.push('\n');
-        whole.text.push_str(&text);
+        parts.push(text);
         whole.how = whole.how.and(how);
+    }
+    let body = match is_quoted_kept() {
+        true => quoted::without_marks(&parts.join("\n")),
+        false => quoted::own_text(&parts),
+    };
+    whole.text.push('\n');
+    whole.text.push_str(&body);
+    if !is_quoted_kept() && body.split_whitespace().nth(SHORT_WORDS).is_none() {
+        // "OK, thanks" is the whole text of many messages. Copies of one have the same identifier.
+        whole.text.push('\n');
+        whole.text.push_str(message.message_id().unwrap_or_default());
     }
     Ok(whole)
 }
@@ -93,7 +106,7 @@ fn part_text(part: &MessagePart<'_>, message: &[u8]) -> Result<Decoded, Reason> 
     let charset = part.content_type().and_then(|content| content.attribute("charset"));
     let Decoded { text, how } = decoded(bytes, charset)?;
     let is_html = matches!(part.body, PartType::Html(_));
-    Ok(Decoded { text: if is_html { html_to_text(&text) } else { text }, how })
+    Ok(Decoded { text: if is_html { html_body::text(&text) } else { text }, how })
 }
 
 /// How the bytes of a part are written. The parser forgets it if the part is damaged.

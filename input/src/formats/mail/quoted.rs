@@ -1,0 +1,227 @@
+//! What of a message its author has written: without quotations, signatures and the footers of
+//! mailing lists.
+
+use super::lines::{self, Certainty};
+
+/// Line that begins a quotation in the text of an HTML part. Unicode has no character of this code.
+pub(super) const QUOTE: char = '\u{fdd0}';
+/// Line that ends it.
+pub(super) const QUOTE_END: char = '\u{fdd1}';
+/// Line that begins a signature in the text of an HTML part.
+pub(super) const SIGNATURE: char = '\u{fdd2}';
+/// Line that ends it.
+pub(super) const SIGNATURE_END: char = '\u{fdd3}';
+
+/// Maximum number of quotations in each other that are looked into.
+const LEVELS: usize = 32;
+
+/// The text of a message, from those of its parts: what its author has written. If that is nothing,
+/// as in a message that is only forwarded, the text is that of the quoted message; if that is
+/// nothing, either, it is all that there is.
+pub(super) fn own_text(parts: &[String]) -> String {
+    let mut parts = parts.to_vec();
+    for _ in 0..LEVELS {
+        let split: Vec<_> = parts.iter().map(|part| split(part)).collect();
+        if split.iter().any(|(own, _)| has_words(own)) {
+            return join(split.into_iter().map(|(own, _)| own));
+        }
+        if !split.iter().any(|(_, quoted)| has_words(quoted)) {
+            break;
+        }
+        parts = split.into_iter().map(|(_, quoted)| quoted).collect();
+    }
+    join(parts.iter().map(|part| without_marks(part)))
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn has_words(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+}
+
+/// Whether a line is empty, or only the mark of an HTML part.
+fn is_blank(line: &str) -> bool {
+    line.chars().all(|c| c.is_whitespace() || matches!(c, QUOTE..=SIGNATURE_END))
+}
+
+pub(super) fn without_marks(text: &str) -> String {
+    text.replace([QUOTE, QUOTE_END, SIGNATURE, SIGNATURE_END], "")
+}
+
+/// What a line belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Belongs {
+    Own,
+    /// To a quotation. Its first bytes, so many, are the mark of it.
+    Quoted(usize),
+    /// To what a program writes around a quotation, to a signature or a footer.
+    Around,
+}
+
+/// What the author of a part has written, and what the part quotes.
+fn split(text: &str) -> (String, String) {
+    let lines: Vec<&str> =
+        text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+    let belongs = classified(&lines);
+    let (mut own, mut quoted) = (String::new(), String::new());
+    for (line, belongs) in lines.iter().zip(belongs) {
+        match belongs {
+            Belongs::Own => push_line(&mut own, line),
+            Belongs::Quoted(mark) => {
+                let line = &line[mark..];
+                push_line(
+                    &mut quoted,
+                    if mark > 0 { line.strip_prefix(' ').unwrap_or(line) } else { line },
+                );
+            }
+            Belongs::Around => {}
+        }
+    }
+    (own, quoted)
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// What each line belongs to.
+fn classified(lines: &[&str]) -> Vec<Belongs> {
+    let mut belongs = vec![Belongs::Own; lines.len()];
+    mark_regions(lines, &mut belongs);
+    mark_quoted_lines(lines, &mut belongs);
+    let mut is_signature = false;
+    let mut at = 0;
+    while at < lines.len() {
+        if belongs[at] != Belongs::Own {
+            at += 1;
+            continue;
+        }
+        let (line, after) = (lines[at], &lines[at + 1..]);
+        if let Some(around) = around_quotation(&lines[begin_of_own(&belongs, at)..=at], after) {
+            let (first, end) = (at + 1 - around.before, at + around.length);
+            belongs[first..end].fill(Belongs::Around);
+            let next = (end..lines.len()).find(|at| !is_blank(lines[*at]));
+            let is_marked = next.is_some_and(|next| matches!(belongs[next], Belongs::Quoted(_)));
+            if around.certainty == Certainty::Alone && !is_marked {
+                let rest = belongs[end..].iter_mut();
+                rest.filter(|one| **one == Belongs::Own).for_each(|one| *one = Belongs::Quoted(0));
+                break;
+            }
+            if around.certainty == Certainty::WithQuote && !is_marked {
+                belongs[first..end].fill(if is_signature { Belongs::Around } else { Belongs::Own });
+            }
+            at = end;
+            continue;
+        }
+        if lines::begins_footer(line, after) {
+            let rest = belongs[at..].iter_mut();
+            rest.filter(|one| **one == Belongs::Own).for_each(|one| *one = Belongs::Around);
+            break;
+        }
+        is_signature |= lines::begins_signature(line, after);
+        if is_signature {
+            belongs[at] = Belongs::Around;
+        }
+        at += 1;
+    }
+    belongs
+}
+
+/// The first of the lines before a line that are not known to belong to something else. Not more of
+/// them than a program wraps "On ... wrote:".
+fn begin_of_own(belongs: &[Belongs], at: usize) -> usize {
+    let least = (at + 1).saturating_sub(lines::WRAPPED);
+    belongs[least..at].iter().rposition(|one| *one != Belongs::Own).map_or(least, |p| least + p + 1)
+}
+
+/// Lines around a quotation.
+struct Around {
+    /// The number of lines up to the current one.
+    before: usize,
+    /// The number of lines from the current one.
+    length: usize,
+    certainty: Certainty,
+}
+
+/// The lines around a quotation at the last line of `before`.
+fn around_quotation(before: &[&str], after: &[&str]) -> Option<Around> {
+    let line = *before.last()?;
+    let alone = |length| Around { before: 1, length, certainty: Certainty::Alone };
+    if lines::is_head(line) {
+        return Some(alone(1));
+    }
+    let window: Vec<&str> = std::iter::once(line).chain(after.iter().copied().take(16)).collect();
+    if lines::is_rule(line) {
+        // Outlook draws a line above the header lines.
+        let begin = window.iter().skip(1).position(|line| !line.trim().is_empty())? + 1;
+        let length = lines::header_block(&window[begin..]);
+        return (length > 0).then(|| alone(begin + length));
+    }
+    match lines::header_block(&window) {
+        0 => lines::attribution(before).map(|(before, certainty)| Around {
+            before,
+            length: 1,
+            certainty,
+        }),
+        length => Some(alone(length)),
+    }
+}
+
+/// Marks what lies between the marks of an HTML part. Of the quotations in each other, the outer one
+/// loses its marks.
+fn mark_regions(lines: &[&str], belongs: &mut [Belongs]) {
+    let (mut quotes, mut signatures) = (0_usize, 0_usize);
+    for (line, belongs) in lines.iter().zip(belongs) {
+        let mut letters = line.trim().chars();
+        let mark = letters.next().filter(|_| letters.next().is_none());
+        let is_outer = match mark {
+            Some(QUOTE) => {
+                quotes += 1;
+                quotes == 1
+            }
+            Some(QUOTE_END) => {
+                quotes = quotes.saturating_sub(1);
+                quotes == 0
+            }
+            Some(SIGNATURE) if quotes == 0 => {
+                signatures += 1;
+                true
+            }
+            Some(SIGNATURE_END) if quotes == 0 => {
+                signatures = signatures.saturating_sub(1);
+                true
+            }
+            _ => false,
+        };
+        if is_outer {
+            *belongs = Belongs::Around;
+        } else if quotes > 0 {
+            *belongs = Belongs::Quoted(0);
+        } else if signatures > 0 {
+            *belongs = Belongs::Around;
+        }
+    }
+}
+
+/// Marks lines that begin with `>`.
+fn mark_quoted_lines(lines: &[&str], belongs: &mut [Belongs]) {
+    let is_quoted = |at: Option<usize>| {
+        let line = at.and_then(|at| lines.get(at));
+        line.is_some_and(|line| lines::quote_mark(line) > 0 && !line.starts_with(">From "))
+    };
+    for (at, line) in lines.iter().enumerate() {
+        let mark = lines::quote_mark(line);
+        if mark == 0 || belongs[at] != Belongs::Own {
+            continue;
+        }
+        // Mailboxes escape a line that begins with "From ".
+        let is_escaped =
+            line.starts_with(">From ") && !is_quoted(at.checked_sub(1)) && !is_quoted(Some(at + 1));
+        if !is_escaped {
+            belongs[at] = Belongs::Quoted(mark);
+        }
+    }
+}
