@@ -82,3 +82,6 @@ pub(crate) use parts::text;
 pub(crate) fn text(_: &[u8]) -> Result<super::decode::Decoded, Reason> {
     Err(super::not_built::not_built("e-mail"))
 }
+
+#[cfg(all(test, feature = "mail"))]
+mod tests;

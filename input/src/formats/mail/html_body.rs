@@ -41,6 +41,8 @@ pub(super) fn text(html: &str) -> String {
 #[derive(Default)]
 struct Body {
     html: String,
+    /// Whether nothing stands in the last line.
+    is_line_empty: bool,
     marks: Vec<(usize, char)>,
     open: Vec<Open>,
     /// The number of quotations that began so far.
@@ -61,6 +63,7 @@ struct Open {
 
 impl Body {
     fn push_text(&mut self, text: &str) {
+        self.is_line_empty &= text.trim_ascii().is_empty();
         if self.verbatim == 0 {
             self.html.push_str(text);
             return;
@@ -88,10 +91,20 @@ impl Body {
         }
         let length = tag_length(rest);
         let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
-        let name = name[..end].to_ascii_lowercase();
-        if !INLINE.contains(&name.as_str()) {
-            self.html.push_str("<br>");
+        if name[end..].starts_with(['@', '.']) {
+            // An address that is not escaped.
+            self.html.push_str("&lt;");
+            return 1;
         }
+        let name = name[..end].to_ascii_lowercase();
+        match name.as_str() {
+            "td" | "th" => self.html.push(' '),
+            "br" => self.html.push_str("<br>"),
+            name if INLINE.contains(&name) => {}
+            _ if self.is_line_empty => {}
+            _ => self.html.push_str("<br>"),
+        }
+        self.is_line_empty |= self.html.ends_with("<br>");
         if is_end {
             self.close(&name);
             return length;
@@ -244,8 +257,9 @@ fn region(name: &str, tag: &str) -> Option<Region> {
         return is_quote.then_some(Region::Quote);
     }
     let is_mixed = has(&["gmail_quote", "gmail_quote_container", "protonmail_quote"])
-        || has(&["yahoo_quoted"])
-        || id.starts_with("yahoo_quoted");
+        // Yahoo puts other letters before and behind it.
+        || id.contains("yahoo_quoted")
+        || class.contains("yahoo_quoted");
     if is_mixed {
         return Some(Region::QuoteOrMixed);
     }

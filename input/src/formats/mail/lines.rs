@@ -15,6 +15,9 @@ const NUMBERS_OF_DATE: usize = 3;
 /// Maximum number of lines from the first to the last header line of a quoted message.
 const BLOCK_LINES: usize = 16;
 
+/// Maximum number of lines over which a header line is continued.
+const FIELD_LINES: usize = 3;
+
 /// Minimum number of underscores in the line above the footer of a mailing list.
 const UNDERSCORES: usize = 20;
 
@@ -119,8 +122,7 @@ pub(super) fn is_head(line: &str) -> bool {
 /// with; 0 if there are none.
 pub(super) fn header_block(lines: &[&str]) -> usize {
     let mut found = [false; 4];
-    let mut end = 0;
-    let mut blanks = 0;
+    let (mut end, mut blanks) = (0, 0);
     for (at, line) in lines.iter().enumerate().take(BLOCK_LINES) {
         let field = field(line);
         if at == 0 && !matches!(field, Some(Field::From | Field::Subject | Field::Sent)) {
@@ -131,23 +133,20 @@ pub(super) fn header_block(lines: &[&str]) -> usize {
             (end, blanks) = (at + 1, 0);
         } else if line.trim().is_empty() {
             blanks += 1;
-            // Some programs write a blank line between two of them.
-            if blanks > 1 {
-                break;
-            }
-        } else if blanks > 0 {
-            break;
-        } else if found.iter().all(|found| *found) && !is_continued(line) {
-            break;
-        } else {
-            // A field without a meaning here, such as Cc, or the rest of a long one.
+        } else if end == at && is_continued(line) {
+            // A field without a meaning here, such as Cc.
             end = at + 1;
+        }
+        // A long field may go on for some lines, and some programs write blank lines between fields.
+        if blanks > 1 || (blanks > 0 && end != at + 1 - blanks) || at + 1 - end > FIELD_LINES {
+            break;
         }
     }
     let [from, sent, to, subject] = found;
     if from && subject && (sent || to) { end } else { 0 }
 }
 
+/// Whether a line below a header line belongs to the header.
 fn is_continued(line: &str) -> bool {
     let name = line.split_once([':', '\u{ff1a}']).map(|(name, _)| name.trim());
     line.starts_with([' ', '\t']) || name.is_some_and(|name| !name.is_empty() && name.len() < 20)

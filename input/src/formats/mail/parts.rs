@@ -22,6 +22,11 @@ const SHORT_WORDS: usize = 15;
 
 /// The subject and text of a message.
 pub(crate) fn text(bytes: &[u8]) -> Result<Decoded, Reason> {
+    read(bytes, is_quoted_kept())
+}
+
+/// The same, with quotations and signatures or without.
+pub(super) fn read(bytes: &[u8], keeps_quoted: bool) -> Result<Decoded, Reason> {
     let message = MessageParser::default()
         .parse(bytes)
         .ok_or_else(|| crate::formats::format::refused("e-mail", "no message"))?;
@@ -35,13 +40,13 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Decoded, Reason> {
         parts.push(text);
         whole.how = whole.how.and(how);
     }
-    let body = match is_quoted_kept() {
+    let body = match keeps_quoted {
         true => quoted::without_marks(&parts.join("\n")),
         false => quoted::own_text(&parts),
     };
     whole.text.push('\n');
     whole.text.push_str(&body);
-    if !is_quoted_kept() && body.split_whitespace().nth(SHORT_WORDS).is_none() {
+    if !keeps_quoted && body.split_whitespace().nth(SHORT_WORDS).is_none() {
         // "OK, thanks" is the whole text of many messages. Copies of one have the same identifier.
         whole.text.push('\n');
         whole.text.push_str(message.message_id().unwrap_or_default());

@@ -92,7 +92,7 @@ fn classified(lines: &[&str]) -> Vec<Belongs> {
     let mut belongs = vec![Belongs::Own; lines.len()];
     mark_regions(lines, &mut belongs);
     mark_quoted_lines(lines, &mut belongs);
-    let mut is_signature = false;
+    let mut signature = None;
     let mut at = 0;
     while at < lines.len() {
         if belongs[at] != Belongs::Own {
@@ -106,12 +106,12 @@ fn classified(lines: &[&str]) -> Vec<Belongs> {
             let next = (end..lines.len()).find(|at| !is_blank(lines[*at]));
             let is_marked = next.is_some_and(|next| matches!(belongs[next], Belongs::Quoted(_)));
             if around.certainty == Certainty::Alone && !is_marked {
-                let rest = belongs[end..].iter_mut();
-                rest.filter(|one| **one == Belongs::Own).for_each(|one| *one = Belongs::Quoted(0));
+                // As it is: what is quoted in it belongs to others than its author.
+                belongs[end..].fill(Belongs::Quoted(0));
                 break;
             }
             if around.certainty == Certainty::WithQuote && !is_marked {
-                belongs[first..end].fill(if is_signature { Belongs::Around } else { Belongs::Own });
+                belongs[first..end].fill(Belongs::Own);
             }
             at = end;
             continue;
@@ -121,12 +121,14 @@ fn classified(lines: &[&str]) -> Vec<Belongs> {
             rest.filter(|one| **one == Belongs::Own).for_each(|one| *one = Belongs::Around);
             break;
         }
-        is_signature |= lines::begins_signature(line, after);
-        if is_signature {
-            belongs[at] = Belongs::Around;
+        if signature.is_none() && lines::begins_signature(line, after) {
+            signature = Some(at);
         }
         at += 1;
     }
+    // Only now: a quotation may begin in what follows a signature.
+    let rest = belongs[signature.unwrap_or(lines.len())..].iter_mut();
+    rest.filter(|one| **one == Belongs::Own).for_each(|one| *one = Belongs::Around);
     belongs
 }
 
@@ -150,15 +152,16 @@ struct Around {
 fn around_quotation(before: &[&str], after: &[&str]) -> Option<Around> {
     let line = *before.last()?;
     let alone = |length| Around { before: 1, length, certainty: Certainty::Alone };
-    if lines::is_head(line) {
-        return Some(alone(1));
-    }
     let window: Vec<&str> = std::iter::once(line).chain(after.iter().copied().take(16)).collect();
-    if lines::is_rule(line) {
-        // Outlook draws a line above the header lines.
-        let begin = window.iter().skip(1).position(|line| !line.trim().is_empty())? + 1;
-        let length = lines::header_block(&window[begin..]);
-        return (length > 0).then(|| alone(begin + length));
+    let is_head = lines::is_head(line);
+    // Outlook draws a line above the header lines.
+    if is_head || lines::is_rule(line) {
+        let begin = window.iter().skip(1).position(|line| !line.trim().is_empty());
+        let begin = begin.map_or(window.len(), |blanks| blanks + 1);
+        return match lines::header_block(&window[begin..]) {
+            0 => is_head.then(|| alone(1)),
+            length => Some(alone(begin + length)),
+        };
     }
     match lines::header_block(&window) {
         0 => lines::attribution(before).map(|(before, certainty)| Around {
