@@ -47,6 +47,9 @@ mod exchange;
 mod help;
 #[path = "cli/list.rs"]
 mod list;
+#[cfg(feature = "mail")]
+#[path = "cli/mail.rs"]
+mod mail;
 #[path = "cli/manners.rs"]
 mod manners;
 #[path = "cli/mirror.rs"]

@@ -9,14 +9,6 @@ use crate::raw::Reason;
 /// Number of bytes searched for a declared encoding; browsers search as many.
 const HEAD_BYTES: usize = 1_024;
 
-/// Elements that may stand inside a word or line. All other elements end the line.
-#[cfg(any(feature = "html", feature = "mail"))]
-pub(crate) const INLINE: [&str; 37] = [
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
-    "font", "i", "img", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "ruby", "s", "samp",
-    "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
-];
-
 /// Whether the bytes start like HTML.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();

@@ -10,7 +10,7 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-use super::html::INLINE;
+use super::inline::INLINE;
 
 /// Number of bytes tokenized at a time.
 const PIECE_BYTES: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! Reads e-mail messages: their subject and what their author has written. Attachments are not read.
+//! Reads e-mail messages: their subject and what their author has written, without attachments.
 
 #[cfg(feature = "mail")]
 mod html_body;
@@ -74,8 +74,11 @@ pub(crate) fn is_mailbox(bytes: &[u8]) -> bool {
     line.flatten().is_some_and(|end| end < HEAD_BYTES && is_one(&bytes[end + 1..]))
 }
 
+/// The subject and text of a message.
 #[cfg(feature = "mail")]
-pub(crate) use parts::text;
+pub(crate) fn text(bytes: &[u8]) -> Result<super::decode::Decoded, crate::raw::Reason> {
+    parts::text(bytes, is_quoted_kept())
+}
 
 /// Not supported in this build.
 #[cfg(not(feature = "mail"))]

@@ -13,6 +13,8 @@ mod gzip;
 mod html;
 #[cfg(feature = "html")]
 mod html_tokens;
+#[cfg(any(feature = "html", feature = "mail"))]
+mod inline;
 mod known;
 mod limits;
 mod mail;

@@ -49,7 +49,7 @@ fn variables_stand_for_options() {
     assert!(error["error"].as_str().unwrap().contains("NEARKIN_ENCODING"), "{error}");
     // An option counts more than a variable, and an empty variable is none.
     ran("NEARKIN_THREADS", "0", "add i docs --threads 2").ends_with(0);
-    for name in ["NEARKIN_THREADS", "NEARKIN_ENCODING", "NEARKIN_PDF_COMMAND"] {
+    for name in ["NEARKIN_THREADS", "NEARKIN_ENCODING", "NEARKIN_PDF_COMMAND", "NEARKIN_QUOTED"] {
         ran(name, "", "add i docs").ends_with(0);
     }
     scratch.write("docs/a.pdf", b"%PDF-1.4\ngarbage");

@@ -4,13 +4,16 @@
 use mail_parser::decoders::html::html_to_text;
 
 use super::quoted::{QUOTE, QUOTE_END, SIGNATURE, SIGNATURE_END};
-use crate::formats::html::INLINE;
+use crate::formats::inline::INLINE;
 
 /// Elements that can be a quotation or a signature.
 const REGIONS: [&str; 8] = ["div", "blockquote", "span", "p", "pre", "table", "section", "font"];
 
 /// Elements whose content is not text.
 const UNSEEN: [&str; 4] = ["script", "style", "title", "template"];
+
+/// Maximum number of open elements that are remembered.
+const OPEN_MAX: usize = 1_000;
 
 /// What an element is to a mail program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,8 @@ struct Body {
     is_line_empty: bool,
     marks: Vec<(usize, char)>,
     open: Vec<Open>,
+    /// The number of open elements beyond [`OPEN_MAX`].
+    deeper: usize,
     /// The number of quotations that began so far.
     quotes: usize,
     has_rest: bool,
@@ -135,9 +140,10 @@ impl Body {
             self.verbatim += 1;
         }
         let quotes_before = self.quotes;
-        if let Some(name) = REGIONS.iter().position(|one| *one == name)
-            && !tag.ends_with("/>")
-        {
+        let Some(name) = REGIONS.iter().position(|one| *one == name) else { return };
+        if self.open.len() >= OPEN_MAX {
+            self.deeper += 1;
+        } else if !tag.ends_with("/>") {
             self.open.push(Open { name, region, begin, quotes_before });
         }
     }
@@ -147,6 +153,10 @@ impl Body {
             self.verbatim = self.verbatim.saturating_sub(1);
         }
         let Some(name) = REGIONS.iter().position(|one| *one == name) else { return };
+        if self.deeper > 0 {
+            self.deeper -= 1;
+            return;
+        }
         let Some(at) = self.open.iter().rposition(|open| open.name == name) else { return };
         for open in self.open.split_off(at).into_iter().rev() {
             self.mark(&open);
@@ -199,11 +209,10 @@ fn tag_length(tag: &str) -> usize {
     for (at, byte) in tag.bytes().enumerate() {
         match quote {
             Some(open) if byte == open => quote = None,
-            Some(_) => {}
             None if byte == b'>' => return at + 1,
             // A quotation mark elsewhere, as in `<p don't>`, begins no value.
             None if matches!(byte, b'"' | b'\'') && last == b'=' => quote = Some(byte),
-            None => {}
+            _ => {}
         }
         if !byte.is_ascii_whitespace() {
             last = byte;

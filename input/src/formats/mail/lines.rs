@@ -137,7 +137,7 @@ pub(super) fn header_block(lines: &[&str]) -> usize {
             // A field without a meaning here, such as Cc.
             end = at + 1;
         }
-        // A long field may go on for some lines, and some programs write blank lines between fields.
+        // A long field goes on for some lines, and some programs write blank lines between them.
         if blanks > 1 || (blanks > 0 && end != at + 1 - blanks) || at + 1 - end > FIELD_LINES {
             break;
         }

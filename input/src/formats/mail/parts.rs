@@ -8,7 +8,7 @@ use mail_parser::{
     MimeHeaders as _, PartType,
 };
 
-use super::{html_body, is_quoted_kept, quoted, transfer};
+use super::{html_body, quoted, transfer};
 use crate::formats::decode;
 use crate::formats::decode::{Decoded, How};
 use crate::raw::Reason;
@@ -20,13 +20,8 @@ const SAYING_NOTHING: [&str; 6] =
 /// Maximum number of words in a message of which the identifier is a part of its text.
 const SHORT_WORDS: usize = 15;
 
-/// The subject and text of a message.
-pub(crate) fn text(bytes: &[u8]) -> Result<Decoded, Reason> {
-    read(bytes, is_quoted_kept())
-}
-
-/// The same, with quotations and signatures or without.
-pub(super) fn read(bytes: &[u8], keeps_quoted: bool) -> Result<Decoded, Reason> {
+/// The subject and text of a message, with quotations and signatures or without.
+pub(super) fn text(bytes: &[u8], keeps_quoted: bool) -> Result<Decoded, Reason> {
     let message = MessageParser::default()
         .parse(bytes)
         .ok_or_else(|| crate::formats::format::refused("e-mail", "no message"))?;
@@ -40,9 +35,10 @@ pub(super) fn read(bytes: &[u8], keeps_quoted: bool) -> Result<Decoded, Reason> 
         parts.push(text);
         whole.how = whole.how.and(how);
     }
-    let body = match keeps_quoted {
-        true => quoted::without_marks(&parts.join("\n")),
-        false => quoted::own_text(&parts),
+    let body = if keeps_quoted {
+        quoted::without_marks(&parts.join("\n"))
+    } else {
+        quoted::own_text(parts)
     };
     whole.text.push('\n');
     whole.text.push_str(&body);

@@ -58,7 +58,7 @@ impl Phrases {
             };
             phrases.fields.extend(given.map(|name| (name, field)));
         }
-        // Of two names that begin alike, the longer one is tried first.
+        // The longer of two names that begin alike is tried first.
         phrases.fields.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
         phrases
     }
@@ -80,7 +80,7 @@ impl Phrases {
         })
     }
 
-    /// Whether a line without its dashes or its colon, in lower case, stands above a quoted message.
+    /// Whether a line, in lower case without dashes and colon, stands above a quoted message.
     pub(super) fn is_head(&self, line: &str) -> bool {
         self.head.iter().any(|head| head == line)
     }

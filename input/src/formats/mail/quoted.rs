@@ -18,23 +18,24 @@ const LEVELS: usize = 32;
 /// The text of a message, from those of its parts: what its author has written. If that is nothing,
 /// as in a message that is only forwarded, the text is that of the quoted message; if that is
 /// nothing, either, it is all that there is.
-pub(super) fn own_text(parts: &[String]) -> String {
-    let mut parts = parts.to_vec();
+pub(super) fn own_text(mut parts: Vec<String>) -> String {
     for _ in 0..LEVELS {
-        let split: Vec<_> = parts.iter().map(|part| split(part)).collect();
-        if split.iter().any(|(own, _)| has_words(own)) {
-            return join(split.into_iter().map(|(own, _)| own));
+        let (own, quoted): (Vec<_>, Vec<_>) = parts.iter().map(|part| split(part)).unzip();
+        if own.iter().any(|part| has_words(part)) {
+            drop((parts, quoted));
+            return join(own);
         }
-        if !split.iter().any(|(_, quoted)| has_words(quoted)) {
+        if !quoted.iter().any(|part| has_words(part)) {
             break;
         }
-        parts = split.into_iter().map(|(_, quoted)| quoted).collect();
+        parts = quoted;
     }
-    join(parts.iter().map(|part| without_marks(part)))
+    without_marks(&join(parts))
 }
 
-fn join(parts: impl Iterator<Item = String>) -> String {
-    parts.collect::<Vec<_>>().join("\n")
+fn join(mut parts: Vec<String>) -> String {
+    // One part may have most of the memory of this process.
+    if parts.len() == 1 { parts.swap_remove(0) } else { parts.join("\n") }
 }
 
 fn has_words(text: &str) -> bool {
@@ -55,7 +56,7 @@ pub(super) fn without_marks(text: &str) -> String {
 enum Belongs {
     Own,
     /// To a quotation. Its first bytes, so many, are the mark of it.
-    Quoted(usize),
+    Quoted(u8),
     /// To what a program writes around a quotation, to a signature or a footer.
     Around,
 }
@@ -70,7 +71,7 @@ fn split(text: &str) -> (String, String) {
         match belongs {
             Belongs::Own => push_line(&mut own, line),
             Belongs::Quoted(mark) => {
-                let line = &line[mark..];
+                let line = &line[usize::from(mark)..];
                 push_line(
                     &mut quoted,
                     if mark > 0 { line.strip_prefix(' ').unwrap_or(line) } else { line },
@@ -173,8 +174,8 @@ fn around_quotation(before: &[&str], after: &[&str]) -> Option<Around> {
     }
 }
 
-/// Marks what lies between the marks of an HTML part. Of the quotations in each other, the outer one
-/// loses its marks.
+/// Classifies the lines between the marks of an HTML part. The outermost quotations lose their
+/// marks.
 fn mark_regions(lines: &[&str], belongs: &mut [Belongs]) {
     let (mut quotes, mut signatures) = (0_usize, 0_usize);
     for (line, belongs) in lines.iter().zip(belongs) {
@@ -224,7 +225,7 @@ fn mark_quoted_lines(lines: &[&str], belongs: &mut [Belongs]) {
         let is_escaped =
             line.starts_with(">From ") && !is_quoted(at.checked_sub(1)) && !is_quoted(Some(at + 1));
         if !is_escaped {
-            belongs[at] = Belongs::Quoted(mark);
+            belongs[at] = Belongs::Quoted(u8::try_from(mark).unwrap_or_default());
         }
     }
 }

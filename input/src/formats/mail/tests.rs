@@ -1,7 +1,7 @@
 //! Tests of what belongs to a message: quotations of many programs and languages, signatures,
 //! footers.
 
-use super::parts::read;
+use super::parts::text as read;
 use super::{html_body, quoted};
 
 const SAMPLES: &str = include_str!("samples.txt");
@@ -11,7 +11,7 @@ fn samples() -> Vec<(String, String, String)> {
     let mut samples: Vec<(String, String, String)> = Vec::new();
     for line in SAMPLES.lines().filter(|line| !line.starts_with('#')) {
         if let Some(head) = line.strip_prefix("= ") {
-            let (name, kind) = head.rsplit_once(' ').unwrap();
+            let (name, kind) = head.rsplit_once(' ').unwrap_or((head, ""));
             samples.push((name.to_owned(), kind.to_owned(), String::new()));
         } else if let Some((_, _, text)) = samples.last_mut() {
             *text += line;
@@ -26,7 +26,7 @@ fn words(text: &str) -> String {
 }
 
 fn own(text: &str) -> String {
-    words(&quoted::own_text(&[text.to_owned()]))
+    words(&quoted::own_text(vec![text.to_owned()]))
 }
 
 fn own_of_html(html: &str) -> String {
@@ -37,7 +37,7 @@ fn own_of_html(html: &str) -> String {
 fn quotations_are_found_in_all_languages() {
     let samples = samples();
     let languages: std::collections::BTreeSet<_> =
-        samples.iter().map(|(name, ..)| name.split(' ').next().unwrap()).collect();
+        samples.iter().map(|(name, ..)| name.split(' ').next()).collect();
     assert!(languages.len() >= 30 && samples.len() >= 80, "{languages:?}");
     for (name, kind, above) in &samples {
         let marked =
@@ -70,7 +70,7 @@ fn what_only_looks_like_a_quotation_stays() {
         "Subject: bees\n\nThe from: and to: of it.",
         "a -> b\nx<y>z\nsql> select 1",
         "Sign here:\n______________________________\nand send it back",
-        "one\n--\ntwo\n\n--- three ---\n\n-----\nfour\n\n5\n\n6\n\n7\n\n8\n\n9\n\n10\n\n11\n\n12\n\n13",
+        "one\n--\ntwo\n\n--- three ---\n-----\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13",
         "one\n>From here on it is mine\ntwo",
         "On 5 May 2020 we met at 10:00.\nIt rained.",
         "The original message was lost.\nOriginal Message",
@@ -93,8 +93,8 @@ fn quoted_lines_signatures_and_footers_are_left_out() {
     assert_eq!(own(&format!("One\n-- \nAnn\n{footer}")), "One");
     assert_eq!(own(&format!("One\n> b\n{footer}")), "One");
     // The part of a message that a list appends.
-    let parts = ["One\n-- \nAnn".to_owned(), "Two".to_owned(), footer.to_owned()];
-    assert_eq!(words(&quoted::own_text(&parts)), "One Two");
+    let parts = vec!["One\n-- \nAnn".to_owned(), "Two".to_owned(), footer.to_owned()];
+    assert_eq!(words(&quoted::own_text(parts)), "One Two");
 }
 
 #[test]
@@ -122,7 +122,8 @@ fn html_parts_of_common_programs_lose_their_quotations() {
         <blockquote class=\"gmail_quote\">Tea?</blockquote><div>Yes.</div>\
         <blockquote class=\"gmail_quote\">Now?</blockquote><div>No.</div></div>";
     assert_eq!(own_of_html(between), "Yes. No.");
-    let forward = "<div dir=\"ltr\">See below</div><div class=\"gmail_quote gmail_quote_container\">\
+    let forward = "<div dir=\"ltr\">See below</div>\
+        <div class=\"gmail_quote gmail_quote_container\">\
         <div class=\"gmail_attr\">---------- Forwarded message ---------<br>From: <b>Jane</b> \
         &lt;j@example.org&gt;<br>Date: Mon, Jan 1, 2024<br>Subject: Plan<br>To: x<br></div><br>\
         <div>Shall we meet? <blockquote type=cite>or not</blockquote></div></div>";
@@ -164,6 +165,14 @@ fn html_parts_of_common_programs_lose_their_quotations() {
 }
 
 #[test]
+fn deep_html_is_read_in_little_time() {
+    let deep = "<div>".repeat(200_000) + "a" + &"</p>".repeat(200_000) + "<p>b";
+    assert_eq!(own_of_html(&deep), "a b");
+    let quoted = "<div>".repeat(2_000) + "a" + &"</div>".repeat(2_000);
+    assert_eq!(own_of_html(&format!("{quoted}<blockquote type=cite>c</blockquote>b")), "a b");
+}
+
+#[test]
 fn a_thunderbird_forward_is_the_forwarded_message() {
     let row = |name: &str, value: &str| {
         format!("<tr>\n <th align=\"RIGHT\">{name}: </th>\n <td>{value}</td>\n </tr>\n ")
@@ -189,7 +198,7 @@ fn short_messages_are_told_apart_by_their_identifiers() {
     let long = "word ".repeat(15) + "word";
     assert_eq!(mail(&long), (format!("Re: s {long}"), format!("Re: s {long} > q")));
     let fifteen = "word ".repeat(15);
-    assert_eq!(mail(&fifteen).0, format!("Re: s {}one@two", fifteen));
+    assert_eq!(mail(&fifteen).0, format!("Re: s {fifteen}one@two"));
     let html = "From: a@b\nSubject: s\nContent-Type: text/html\n\n<div>a</div><div>b</div>\
         <blockquote type=cite>c</blockquote>";
     assert_eq!(words(&read(html.as_bytes(), true).unwrap().text), "s a b c");
@@ -203,7 +212,7 @@ impl Random {
     fn below(&mut self, count: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % count
+        usize::try_from(self.0 >> 33).unwrap_or_default() % count
     }
 }
 
@@ -216,26 +225,27 @@ fn of_random_messages_the_words_of_the_author_are_left() {
     for seed in seed.map_or(0..2_000, |seed| seed..seed + 1) {
         println!("NEARKIN_SEED={seed}");
         let mut random = Random(seed);
-        let (mut text, mut expected) = (String::new(), Vec::new());
+        let (mut pieces, mut expected) = (Vec::new(), Vec::new());
         for piece in 0..=random.below(6) {
             let word = format!("own{piece}");
-            text += &format!("{word} word.\n\n");
+            pieces.push(format!("{word} word.\n\n"));
             expected.push(format!("{word} word."));
             let (_, _, above) = &samples[random.below(samples.len())];
             match random.below(4) {
-                0 => text += &format!("{above}\n> quoted\n>> deeper\n> \n\n"),
-                1 => text += "> quoted\n>> deeper\n\n",
-                2 => text += "JD> quoted\nJD> more\n",
+                0 => pieces.push(format!("{above}\n> quoted\n>> deeper\n> \n\n")),
+                1 => pieces.push("> quoted\n>> deeper\n\n".to_owned()),
+                2 => pieces.push("JD> quoted\nJD> more\n".to_owned()),
                 _ => {}
             }
         }
         let (_, kind, above) = &samples[random.below(samples.len())];
         match random.below(4) {
-            0 if kind != "marked" => text += &format!("{above}\nquoted\n\nmore\n"),
-            1 => text += &format!("-- \nAnn\n\n{above}\n> quoted\n"),
-            2 => text += "_____________________\nlist@lists.example\n",
+            0 if kind != "marked" => pieces.push(format!("{above}\nquoted\n\nmore\n")),
+            1 => pieces.push(format!("-- \nAnn\n\n{above}\n> quoted\n")),
+            2 => pieces.push("_____________________\nlist@lists.example\n".to_owned()),
             _ => {}
         }
+        let text = pieces.concat();
         assert_eq!(own(&text), expected.join(" "), "seed {seed}:\n{text}");
     }
 }
@@ -274,6 +284,6 @@ fn random_bytes_of_html_and_text_do_no_harm() {
         let html: String =
             (0..random.below(40)).map(|_| PIECES[random.below(PIECES.len())]).collect();
         let text = html_body::text(&html);
-        let _ = quoted::own_text(&[text, html]);
+        let _ = quoted::own_text(vec![text, html]);
     }
 }
