@@ -83,6 +83,10 @@ fn what_only_looks_like_a_quotation_stays() {
 fn quoted_lines_signatures_and_footers_are_left_out() {
     assert_eq!(own("One\n> a\n>b\n> > c\nTwo\nJD> d\n JD> e\nAnn> f\n> g"), "One Two");
     assert_eq!(own("One\n>From a\n> b"), "One");
+    assert_eq!(own("One\n>From a\n>From b"), "One >From a >From b");
+    assert_eq!(own("What I want:\n> b"), "What I want:");
+    assert_eq!(own("I wrotex:\n> b"), "I wrotex:");
+    assert_eq!(own("I rewrote:\n> b"), "I rewrote:");
     for begin in ["-- ", "--", "- -- ", "--\u{a0}"] {
         assert_eq!(own(&format!("One\n{begin}\nAnn\nOffice")), "One");
         assert_eq!(own(&format!("One\n{begin}\nAnn\nOffice\n\nOn Mon, Ann wrote:\n> b")), "One");
@@ -121,7 +125,9 @@ fn html_parts_of_common_programs_lose_their_quotations() {
     let between = "<div class=\"gmail_quote\"><div class=\"gmail_attr\">Jane wrote:<br></div>\
         <blockquote class=\"gmail_quote\">Tea?</blockquote><div>Yes.</div>\
         <blockquote class=\"gmail_quote\">Now?</blockquote><div>No.</div></div>";
-    assert_eq!(own_of_html(between), "Yes. No.");
+    assert_eq!(own_of_html(&format!("<p>Top.</p>{between}")), "Top. Yes. No.");
+    let other = "<p>Foo</p><div class=\"gmail_quote\">Xyz<br>Hi</div>";
+    assert_eq!(own_of_html(other), "Foo");
     let forward = "<div dir=\"ltr\">See below</div>\
         <div class=\"gmail_quote gmail_quote_container\">\
         <div class=\"gmail_attr\">---------- Forwarded message ---------<br>From: <b>Jane</b> \
@@ -149,15 +155,19 @@ fn html_parts_of_common_programs_lose_their_quotations() {
         id=\"divRplyFwdMsg\" dir=\"ltr\"><b>Afz:</b> Jane<br></div><div>Hi</div>";
     assert_eq!(own_of_html(web), "Foo");
     assert_eq!(own_of_html(&web.replace(" id=\"appendonsend\"", "")), "Foo");
+    assert_eq!(own_of_html(&web.replace(" id=\"divRplyFwdMsg\"", "")), "Foo");
     let yahoo = "<div>Foo</div><div id=\"ydp9b1yahoo_quoted_58\" class=\"ydp9b1yahoo_quoted\"><div>\
         <div>Xyz</div><div>Hi Dan,<br></div></div></div>";
     assert_eq!(own_of_html(yahoo), "Foo");
+    assert_eq!(own_of_html(&yahoo.replace(" id=", " name=")), "Foo");
     let unescaped = "<p>Foo</p><div>Hola <jane@example.org>, 1/1/2024 10:00 -:</div>\
         <blockquote style=\"border-left:2px solid\">Hi</blockquote>";
     assert_eq!(own_of_html(unescaped), "Foo");
     let signature = "Foo<br><div id=\"Signature\">Ann</div><div>Bar</div>";
     assert_eq!(own_of_html(signature), "Foo Bar");
     assert_eq!(own_of_html("Foo<br><span class=gmail_signature></span>Bar"), "Foo Bar");
+    let both = "Foo<div class=gmail_signature><blockquote type=cite>a</blockquote>b</div>Bar";
+    assert_eq!(own_of_html(both), "Foo Bar");
     let moved =
         "<blockquote>A saying</blockquote><p title='a>b'>a<b>c</b> &lt; d < e</p><div>f</div>g";
     assert_eq!(own_of_html(moved), "A saying ac < d < e f g");
