@@ -19,16 +19,23 @@ const LEVELS: usize = 32;
 /// as in a message that is only forwarded, the text is that of the quoted message; if that is
 /// nothing, either, it is all that there is.
 pub(super) fn own_text(mut parts: Vec<String>) -> String {
+    let is_quoted = |belongs: &Belongs| matches!(belongs, Belongs::Quoted(_));
     for _ in 0..LEVELS {
-        let (own, quoted): (Vec<_>, Vec<_>) = parts.iter().map(|part| split(part)).unzip();
-        if own.iter().any(|part| has_words(part)) {
-            drop((parts, quoted));
-            return join(own);
-        }
-        if !quoted.iter().any(|part| has_words(part)) {
+        let belongs: Vec<_> = parts.iter().map(|part| classified(part)).collect();
+        let has = |is: fn(&Belongs) -> bool| {
+            parts.iter().zip(&belongs).any(|(part, belongs)| has_words(part, belongs, is))
+        };
+        let is_own = has(|one| *one == Belongs::Own);
+        if !is_own && !has(is_quoted) {
             break;
         }
-        parts = quoted;
+        let chosen: fn(&Belongs) -> bool =
+            if is_own { |one| *one == Belongs::Own } else { is_quoted };
+        let split = parts.into_iter().zip(belongs);
+        parts = split.map(|(part, belongs)| chosen_lines(part, &belongs, chosen)).collect();
+        if is_own {
+            return join(parts);
+        }
     }
     without_marks(&join(parts))
 }
@@ -38,8 +45,39 @@ fn join(mut parts: Vec<String>) -> String {
     if parts.len() == 1 { parts.swap_remove(0) } else { parts.join("\n") }
 }
 
-fn has_words(text: &str) -> bool {
-    text.chars().any(char::is_alphanumeric)
+/// The lines of a text, without their ends.
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line))
+}
+
+/// Whether there are words in the lines that belong where `is` says.
+fn has_words(text: &str, belongs: &[Belongs], is: fn(&Belongs) -> bool) -> bool {
+    let lines = lines_of(text).zip(belongs).filter(|(_, belongs)| is(belongs));
+    lines.into_iter().any(|(line, _)| line.chars().any(char::is_alphanumeric))
+}
+
+/// The lines that belong where `is` says, without the marks of quotations.
+fn chosen_lines(text: String, belongs: &[Belongs], is: fn(&Belongs) -> bool) -> String {
+    if belongs.iter().all(|one| *one == Belongs::Own) && is(&Belongs::Own) {
+        return text;
+    }
+    let lines = || {
+        let lines = lines_of(&text).zip(belongs).filter(|(_, belongs)| is(belongs));
+        lines.map(|(line, belongs)| match belongs {
+            Belongs::Quoted(mark @ 1..) => {
+                let line = &line[usize::from(*mark)..];
+                line.strip_prefix(' ').unwrap_or(line)
+            }
+            _ => line,
+        })
+    };
+    // Memory is limited, and messages may be large: no more than is needed.
+    let mut chosen = String::with_capacity(lines().map(|line| line.len() + 1).sum());
+    for line in lines() {
+        chosen.push_str(line);
+        chosen.push('\n');
+    }
+    chosen
 }
 
 /// Whether a line is empty, or only the mark of an HTML part.
@@ -61,35 +99,10 @@ enum Belongs {
     Around,
 }
 
-/// What the author of a part has written, and what the part quotes.
-fn split(text: &str) -> (String, String) {
-    let lines: Vec<&str> =
-        text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
-    let belongs = classified(&lines);
-    let (mut own, mut quoted) = (String::new(), String::new());
-    for (line, belongs) in lines.iter().zip(belongs) {
-        match belongs {
-            Belongs::Own => push_line(&mut own, line),
-            Belongs::Quoted(mark) => {
-                let line = &line[usize::from(mark)..];
-                push_line(
-                    &mut quoted,
-                    if mark > 0 { line.strip_prefix(' ').unwrap_or(line) } else { line },
-                );
-            }
-            Belongs::Around => {}
-        }
-    }
-    (own, quoted)
-}
-
-fn push_line(text: &mut String, line: &str) {
-    text.push_str(line);
-    text.push('\n');
-}
-
 /// What each line belongs to.
-fn classified(lines: &[&str]) -> Vec<Belongs> {
+fn classified(text: &str) -> Vec<Belongs> {
+    let lines: Vec<&str> = lines_of(text).collect();
+    let lines = &lines[..];
     let mut belongs = vec![Belongs::Own; lines.len()];
     mark_regions(lines, &mut belongs);
     mark_quoted_lines(lines, &mut belongs);
