@@ -35,9 +35,7 @@ pub(super) enum Certainty {
 
 /// Removes what has no width, such as the marks of right-to-left text, and blanks at both ends.
 fn plain(line: &str) -> String {
-    let is_unseen =
-        |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{feff}');
-    let seen: String = line.chars().filter(|c| !is_unseen(c)).collect();
+    let seen: String = line.chars().filter(|c| is_seen(*c)).collect();
     seen.trim().to_lowercase()
 }
 
@@ -94,18 +92,19 @@ fn filled<'l>(lines: &[&'l str]) -> impl Iterator<Item = &'l str> {
 
 /// Whether a line has only underscores.
 pub(super) fn is_rule(line: &str) -> bool {
-    let line = line.trim();
+    let line = if line.contains('_') { line.trim() } else { return false };
     line.len() >= UNDERSCORES && line.bytes().all(|byte| byte == b'_')
 }
 
 /// Whether a line such as `-----Original Message-----` or "Begin forwarded message:" stands above a
 /// quoted message.
 pub(super) fn is_head(line: &str) -> bool {
-    if line.len() > ATTRIBUTION_BYTES {
+    let is_dash = |c: char| matches!(c, '-' | '\u{2010}'..='\u{2015}');
+    let may_be = |end: &str| end.ends_with(is_dash) || end.ends_with([':', '\u{ff1a}']);
+    if line.len() > ATTRIBUTION_BYTES || !may_be(trimmed_end(line)) {
         return false;
     }
     let line = plain(line);
-    let is_dash = |c: char| matches!(c, '-' | '\u{2010}'..='\u{2015}');
     let core = line.trim_matches(is_dash);
     let has_dashes = line.starts_with(is_dash) && line.ends_with(is_dash);
     let core = if has_dashes {
@@ -153,7 +152,9 @@ fn is_continued(line: &str) -> bool {
 }
 
 fn field(line: &str) -> Option<Field> {
-    // Labels are short; a message may have lines of megabytes.
+    // Names are short, and most lines have no colon in their first characters. 0xef begins U+FF1A.
+    let head = &line.as_bytes()[..line.len().min(160)];
+    memchr::memchr2(b':', 0xef, head)?;
     let end = line.char_indices().nth(40).map_or(line.len(), |(at, _)| at);
     PHRASES.field(plain(&line[..end]).trim_start_matches(['*', ' ']))
 }
@@ -161,7 +162,7 @@ fn field(line: &str) -> Option<Field> {
 /// Whether the last lines are "On ... wrote:": the number of them, and how sure it is.
 pub(super) fn attribution(lines: &[&str]) -> Option<(usize, Certainty)> {
     let last = lines.last()?;
-    if last.len() > ATTRIBUTION_BYTES || !may_end(last.trim_end()) {
+    if last.len() > ATTRIBUTION_BYTES || !may_end(last) {
         return None;
     }
     let blank = lines.iter().rposition(|line| line.trim().is_empty()).map_or(0, |at| at + 1);
@@ -175,8 +176,12 @@ pub(super) fn attribution(lines: &[&str]) -> Option<(usize, Certainty)> {
 
 /// Whether "On ... wrote:" may end so: with a colon, or an address.
 fn may_end(line: &str) -> bool {
-    let line = line.trim_end_matches(|c: char| c.is_whitespace() || !is_seen(c));
-    line.ends_with([':', '\u{ff1a}', '>'])
+    trimmed_end(line).ends_with([':', '\u{ff1a}', '>'])
+}
+
+/// A line without what cannot be seen at its end.
+fn trimmed_end(line: &str) -> &str {
+    line.trim_end_matches(|c: char| c.is_whitespace() || !is_seen(c))
 }
 
 fn is_seen(c: char) -> bool {

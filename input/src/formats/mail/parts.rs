@@ -36,7 +36,7 @@ pub(super) fn text(bytes: &[u8], keeps_quoted: bool) -> Result<Decoded, Reason> 
         whole.how = whole.how.and(how);
     }
     let body = if keeps_quoted {
-        quoted::without_marks(&parts.join("\n"))
+        quoted::without_marks(quoted::join(parts))
     } else {
         quoted::own_text(parts)
     };

@@ -37,10 +37,11 @@ pub(super) fn own_text(mut parts: Vec<String>) -> String {
             return join(parts);
         }
     }
-    without_marks(&join(parts))
+    without_marks(join(parts))
 }
 
-fn join(mut parts: Vec<String>) -> String {
+/// The parts of a message, one below the other.
+pub(super) fn join(mut parts: Vec<String>) -> String {
     // One part may have most of the memory of this process.
     if parts.len() == 1 { parts.swap_remove(0) } else { parts.join("\n") }
 }
@@ -85,7 +86,12 @@ fn is_blank(line: &str) -> bool {
     line.chars().all(|c| c.is_whitespace() || matches!(c, QUOTE..=SIGNATURE_END))
 }
 
-pub(super) fn without_marks(text: &str) -> String {
+/// A text without the marks of HTML parts.
+pub(super) fn without_marks(text: String) -> String {
+    // The first bytes of all marks.
+    if memchr::memmem::find(text.as_bytes(), b"\xef\xb7").is_none() {
+        return text;
+    }
     text.replace([QUOTE, QUOTE_END, SIGNATURE, SIGNATURE_END], "")
 }
 
@@ -114,7 +120,9 @@ fn classified(text: &str) -> Vec<Belongs> {
             continue;
         }
         let (line, after) = (lines[at], &lines[at + 1..]);
-        if let Some(around) = around_quotation(&lines[begin_of_own(&belongs, at)..=at], after) {
+        if let Some(around) =
+            around_quotation(&lines[begin_of_own(&belongs, at)..=at], &lines[at..])
+        {
             let (first, end) = (at + 1 - around.before, at + around.length);
             belongs[first..end].fill(Belongs::Around);
             let next = (end..lines.len()).find(|at| !is_blank(lines[*at]));
@@ -162,22 +170,21 @@ struct Around {
     certainty: Certainty,
 }
 
-/// The lines around a quotation at the last line of `before`.
+/// The lines around a quotation at a line: the last one of `before` and the first one of `after`.
 fn around_quotation(before: &[&str], after: &[&str]) -> Option<Around> {
     let line = *before.last()?;
     let alone = |length| Around { before: 1, length, certainty: Certainty::Alone };
-    let window: Vec<&str> = std::iter::once(line).chain(after.iter().copied().take(16)).collect();
     let is_head = lines::is_head(line);
     // Outlook draws a line above the header lines.
     if is_head || lines::is_rule(line) {
-        let begin = window.iter().skip(1).position(|line| !line.trim().is_empty());
-        let begin = begin.map_or(window.len(), |blanks| blanks + 1);
-        return match lines::header_block(&window[begin..]) {
+        let begin = after.iter().skip(1).position(|line| !line.trim().is_empty());
+        let begin = begin.map_or(after.len(), |blanks| blanks + 1);
+        return match lines::header_block(&after[begin..]) {
             0 => is_head.then(|| alone(1)),
             length => Some(alone(begin + length)),
         };
     }
-    match lines::header_block(&window) {
+    match lines::header_block(after) {
         0 => lines::attribution(before).map(|(before, certainty)| Around {
             before,
             length: 1,
@@ -192,8 +199,7 @@ fn around_quotation(before: &[&str], after: &[&str]) -> Option<Around> {
 fn mark_regions(lines: &[&str], belongs: &mut [Belongs]) {
     let (mut quotes, mut signatures) = (0_usize, 0_usize);
     for (line, belongs) in lines.iter().zip(belongs) {
-        let mut letters = line.trim().chars();
-        let mark = letters.next().filter(|_| letters.next().is_none());
+        let mark = sole_letter(line);
         let is_outer = match mark {
             Some(QUOTE) => {
                 quotes += 1;
@@ -221,6 +227,15 @@ fn mark_regions(lines: &[&str], belongs: &mut [Belongs]) {
             *belongs = Belongs::Around;
         }
     }
+}
+
+/// The only character of a line.
+fn sole_letter(line: &str) -> Option<char> {
+    if line.len() > 16 {
+        return None;
+    }
+    let mut letters = line.trim().chars();
+    letters.next().filter(|_| letters.next().is_none())
 }
 
 /// Marks lines that begin with `>`.
