@@ -43,7 +43,8 @@ class Maker:
         self.samples = samples()
 
     def words(self, least, most):
-        letters = "abcdefghijklmnoprstuvz" + self.random.choice(["", "äöü", "éàç", "åæø"])
+        others = ["", "\xe4\xf6\xfc", "\xe9\xe0\xe7", "\xe5\xe6\xf8"]
+        letters = "abcdefghijklmnoprstuvz" + self.random.choice(others)
         word = lambda: "".join(self.random.choices(letters, k=self.random.randint(2, 8)))
         return " ".join(word() for _ in range(self.random.randint(least, most)))
 
@@ -54,7 +55,8 @@ class Maker:
         return self.random.choice([text for kind, text in self.samples if kind in kinds])
 
     def plain(self, own, quoted):
-        marked = lambda text: "\n".join(["> " + line for line in text.split("\n")] + ["> > " + self.words(3, 9)])
+        mark = lambda text: "\n".join("> " + line for line in text.split("\n"))
+        marked = lambda text: mark(text) + "\n> > " + self.words(3, 9)
         parts = []
         style = self.random.choice(["top", "bottom", "between", "unmarked", "none"])
         above = self.above(["quote", "marked", "block"])
@@ -76,24 +78,29 @@ class Maker:
 
     def html(self, own, quoted):
         lines = lambda text: html.escape(text).replace("\n", "<br>\n")
-        body = "".join(self.random.choice([f"<p>{p}</p>", f"<div>{p}</div><div><br></div>"]) for p in own)
+        shapes = ["<p>{}</p>", "<div>{}</div><div><br></div>"]
+        body = "".join(self.random.choice(shapes).format(paragraph) for paragraph in own)
         above = lines(self.above(["quote", "marked"]))
         block = lines(self.above(["block"]))
-        text = f"<p>{lines(quoted)}</p><blockquote type=\"cite\"><p>{self.words(5, 9)}</p></blockquote>"
+        deeper = f'<blockquote type="cite"><p>{self.words(5, 9)}</p></blockquote>'
+        text = f"<p>{lines(quoted)}</p>{deeper}"
         tail = self.random.choice([
             f'<br><div class="gmail_quote"><div class="gmail_attr">{above}<br></div>'
             f'<blockquote class="gmail_quote" style="margin:0">{text}</blockquote></div>',
             f'<div class="gmail_quote"><div class="gmail_attr">{block}<br></div>{text}</div>',
             f'<div><br><blockquote type="cite"><div>{above}</div>{text}</blockquote></div>',
             f'<div class="moz-cite-prefix">{above}<br></div><blockquote type="cite" '
-            f'cite="mid:a@b">{text}</blockquote><pre class="moz-signature">-- \n{self.words(2, 5)}</pre>',
-            f'<div><div style="border:none;border-top:solid #E1E1E1 1.0pt;padding:3.0pt 0in 0in 0in">'
+            f'cite="mid:a@b">{text}</blockquote>'
+            f'<pre class="moz-signature">-- \n{self.words(2, 5)}</pre>',
+            f'<div><div style="border:none;border-top:solid #E1E1E1 1.0pt;padding:3.0pt 0in 0in">'
             f"<p class=MsoNormal>{block}<o:p></o:p></p></div></div>{text}",
-            f'<div id="appendonsend"></div><hr style="width:98%"><div id="divRplyFwdMsg">{block}</div>{text}',
+            f'<div id="appendonsend"></div><hr style="width:98%"><div id="divRplyFwdMsg">{block}'
+            f"</div>{text}",
             f'<div id="Signature">{self.words(2, 9)}</div>',
             "",
         ])
-        return f"<html><head><style>p {{ margin: 0 }}</style></head><body>{body}{tail}</body></html>"
+        head = "<head><style>p { margin: 0 }</style></head>"
+        return f"<html>{head}<body>{body}{tail}</body></html>"
 
     def message(self, number):
         subject, own = self.words(2, 6), self.paragraphs(1, 3)
@@ -116,7 +123,7 @@ class Maker:
             if self.random.random() < 0.4:
                 message.add_alternative(self.html(own, quoted), subtype="html")
         if self.random.random() < 0.2:
-            message.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="a.pdf")
+            message.add_attachment(b"%PDF-", maintype="application", subtype="pdf")
         made = message.as_bytes()
         # As Python reads it: it loses a blank of some long subjects.
         subject = email.message_from_bytes(made, policy=email.policy.default)["Subject"]
@@ -125,8 +132,8 @@ class Maker:
 
 def pairs(nearkin, folder, *options):
     command = [nearkin, "dups", folder, "--no-cache", "--json", "--threshold", "1", *options]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    groups = [json.loads(line) for line in output.splitlines()]
+    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    groups = [json.loads(line) for line in ran.stdout.splitlines()]
     return [[pathlib.Path(file["path"]).stem for file in group["files"]]
             for group in groups if isinstance(group.get("files"), list)]
 
