@@ -5,7 +5,7 @@
 
 Python's email package makes messages of random structure: plain, HTML, both, with an attachment, in
 three transfer encodings and several charsets. Each has some words of its author, and what programs
-put around them in 30 languages: quotations above, below and between, signatures, footers of mailing
+put around them in 29 languages: quotations above, below and between, signatures, footers of mailing
 lists. Beside each message is a text file of its subject and its author's words. `nearkin dups
 --threshold 1` must find all these pairs, and nothing else. Exit status 1 if it does not.
 """
