@@ -38,6 +38,8 @@ struct Files<'a> {
     keys: &'a HashMap<usize, Vec<u8>>,
     /// The files that could be read.
     read: HashSet<usize>,
+    /// Whether the most similar of several files that stay is named.
+    against: bool,
 }
 
 impl Files<'_> {
@@ -67,6 +69,7 @@ pub(super) fn groups(
     found: FoundGroups,
     keys: &HashMap<usize, Vec<u8>>,
     (threshold, guard): (f64, Guard),
+    against: bool,
 ) -> Result<Confirmed, Failure> {
     let mut leaders: BTreeMap<usize, Option<usize>> = BTreeMap::new();
     for group in &found {
@@ -76,7 +79,7 @@ pub(super) fn groups(
     }
     let reading = Reading::new(index.sketcher(), Fields::text("id", "text"));
     let originals = Originals::new(reading, &[], &RowOptions::default())?;
-    let mut files = Files { index, originals, keys, read: HashSet::new() };
+    let mut files = Files { index, originals, keys, read: HashSet::new(), against };
     let mut judge = Judge::new(guard, Alike::similar(threshold), runs(&files)?);
     let unread = count(&mut files, &leaders, &mut judge)?;
     let mut confirmed = Confirmed { unread, ..Confirmed::default() };
@@ -175,6 +178,13 @@ fn judged(
         return Ok(Of::File(place(found.of), found.similarity));
     };
     Ok(match judge.decide(rank, document, leader as u64, fetch)? {
+        Judgement::Stands if files.against => {
+            let other = judge.find(document, Some(leader as u64), fetch)?;
+            match other.filter(|other| other.similarity > overlap.similarity) {
+                Some(other) => Of::File(place(other.of), other.similarity),
+                None => Of::File(leader, overlap.similarity),
+            }
+        }
         Judgement::Stands => Of::File(leader, overlap.similarity),
         Judgement::CopyOf(copy) => Of::File(place(copy.of), copy.similarity),
         Judgement::Kept(_) => Of::Apart,

@@ -92,7 +92,7 @@ pub(super) fn groups(
     let mut near = Near::default();
     if !args.estimate {
         let Confirmed { groups, apart, unread } =
-            confirm::groups(index, found, &keys, (threshold, args.guard))?;
+            confirm::groups(index, found, &keys, (threshold, args.guard), against)?;
         (found, near.apart, near.unread) = (groups, apart, unread);
     }
     if against {

@@ -24,7 +24,13 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::input::shards;
+use nearkin_kit::output;
 use nearkin_kit::scratch::Scratch;
+
+/// How much longer than a part a text is of which the short parts are named.
+const TIMES: u32 = 10;
+/// The probability with which a part counts as found.
+const FOUND: f64 = 0.95;
 
 /// By what documents are decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -267,10 +273,32 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
             "use `nearkin admit` for rows; dedup reads texts or sets",
         ));
     }
+    if let Some(contained) = args.contained {
+        note_short_parts(&params, contained);
+    }
     if let Some(contained) = args.contained.filter(|_| given.names_bands()) {
         opened::warn_if_contained_are_missed(&params, contained);
     }
     Ok((params, alike))
+}
+
+/// Says how short a part the bands find. A part of a much longer text is hardly similar to it.
+fn note_short_parts(params: &Params, contained: f64) {
+    let found = |times: u32| {
+        params.candidate_probability(Params::similarity_of_contained(contained, f64::from(times)))
+    };
+    let times = (2..TIMES).take_while(|times| found(*times) >= FOUND).last();
+    if found(TIMES) >= FOUND {
+        return;
+    }
+    let down_to = times.map_or_else(String::new, |times| {
+        format!("parts down to 1/{times} of the longer text are found; ")
+    });
+    output::note(format!(
+        "{down_to}of parts of a tenth, {:.0} in 100: an index of passages finds short ones \
+         (`nearkin add --for quotes`)",
+        100.0 * found(TIMES)
+    ));
 }
 
 /// The parameters of the index of kept documents if there is an archive: the signatures are those
