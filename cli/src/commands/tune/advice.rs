@@ -17,6 +17,29 @@ const CODE_LINES_MIN: usize = 5;
 /// symbols.
 const CODE_SYMBOLS: [char; 12] = ['{', '}', '(', ')', '[', ']', ';', '=', '<', '>', '_', '&'];
 
+/// Beginnings of lines in common programming languages.
+const KEYWORDS: [&str; 16] = [
+    "def ",
+    "class ",
+    "import ",
+    "return ",
+    "self.",
+    "fn ",
+    "pub ",
+    "let ",
+    "const ",
+    "var ",
+    "function ",
+    "#include",
+    "public ",
+    "private ",
+    "static ",
+    "raise ",
+];
+/// The same, of lines that end with a colon.
+const KEYWORDS_OF_BLOCKS: [&str; 8] =
+    ["if ", "for ", "while ", "with ", "elif ", "else", "try", "except"];
+
 /// Minimum fraction of texts that differ from others only by signs, and minimum number of signs per
 /// word, at which shingles of words are called unfit.
 const UNSEEN_MIN: f64 = 0.005;
@@ -52,6 +75,8 @@ pub(super) struct Measured {
     pub(super) signs: f64,
     /// Number of texts that differ from another one only by such signs.
     pub(super) unseen: usize,
+    /// Number of texts that differ from another one only in numbers.
+    pub(super) numbered: usize,
 }
 
 /// The recommended preset.
@@ -115,7 +140,8 @@ fn ends_with_hyphen(line: &str) -> bool {
 }
 
 /// Whether a text is code: at least half of the lines end like code, or are indented and contain a
-/// symbol; and at least one character in twenty is a symbol.
+/// symbol, and at least one character in twenty is a symbol; or at least one line in twelve begins
+/// with a keyword, and at least a third of the lines are indented.
 fn is_code(lines: &[&str]) -> bool {
     if lines.len() < CODE_LINES_MIN {
         return false;
@@ -128,7 +154,17 @@ fn is_code(lines: &[&str]) -> bool {
     let (all, signs) = characters.fold((0_usize, 0_usize), |(all, signs), char| {
         (all + 1, signs + usize::from(CODE_SYMBOLS.contains(&char)))
     });
+    let keywords = lines.iter().filter(|line| begins_with_keyword(line)).count();
+    let indented = lines.iter().filter(|line| line.starts_with([' ', '\t'])).count();
     lines.iter().filter(like).count() * 2 >= lines.len() && signs * 20 >= all
+        || keywords * 12 >= lines.len() && indented * 3 >= lines.len()
+}
+
+/// Whether a line begins as lines of programs do, and hardly a line of prose.
+fn begins_with_keyword(line: &str) -> bool {
+    let line = line.trim_start();
+    let begins = KEYWORDS.iter().any(|word| line.starts_with(word));
+    begins || line.ends_with(':') && KEYWORDS_OF_BLOCKS.iter().any(|word| line.starts_with(word))
 }
 
 impl Measured {
@@ -157,6 +193,7 @@ impl Measured {
             hyphens: share(sum(|one| one.hyphens), sum(|one| one.lines)),
             signs: share(sum(|one| one.signs.count()), sum(|one| one.words)),
             unseen: signs::unseen(looks.iter().map(|one| one.signs)),
+            numbered: signs::numbered(looks.iter().map(|one| one.signs)),
         })
     }
 
@@ -234,6 +271,11 @@ impl Measured {
 mod tests {
     use super::*;
 
+    /// Program text with more words than symbols.
+    const PYTHON: &str = "import os\n\ndef size_of(path):\n    \"\"\"Return the size of a file.\n\n    \
+        The path may be relative; the size is\n    that of the file which the link leads to.\n    \
+        \"\"\"\n    found = os.stat(path)\n    return found.st_size\n";
+
     fn advice(text: &str, count: usize) -> Advice {
         Measured::summarise(&vec![Looks::measure(text); count]).unwrap().advice()
     }
@@ -249,6 +291,7 @@ mod tests {
             (prose.as_str(), Preset::Documents),
             (code, Preset::Code),
             (scan.as_str(), Preset::Archive),
+            (PYTHON, Preset::Code),
             ("Red shoes for children, size 31", Preset::Short),
         ] {
             let advice = advice(text, 100);

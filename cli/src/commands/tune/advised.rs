@@ -25,6 +25,8 @@ struct AdviceObject<'a> {
     signs_per_word: f64,
     /// Number of texts that differ from another one only by signs that words do not have.
     differ_by_signs: usize,
+    /// Number of texts that differ from another one only in numbers.
+    differ_by_numbers: usize,
     /// What the given shingles do not see.
     #[serde(skip_serializing_if = "Option::is_none")]
     unseen: Option<&'a str>,
@@ -60,6 +62,7 @@ pub(super) fn print(
             lines_cut_by_hyphens: hyphens,
             signs_per_word: measured.signs,
             differ_by_signs: measured.unseen,
+            differ_by_numbers: measured.numbered,
             unseen: unseen.as_deref(),
             near_copies_per_text: copies,
         });
@@ -92,6 +95,13 @@ pub(super) fn print(
         };
         output
             .line(format_args!("unseen: {unseen}; if that matters: {instead}, which see signs"))?;
+    }
+    if measured.numbered > 0 {
+        output.line(format_args!(
+            "numbers: {} of {} texts differ from another only in numbers; dedup, dups and admit keep \
+             them apart (--guard), pairs and clusters do not",
+            measured.numbered, measured.texts
+        ))?;
     }
     if words >= LONG {
         output.line("for quotations within such long texts: --for quotes")?;

@@ -25,6 +25,8 @@ pub(super) struct Signs {
     /// Whether the text has a word.
     has_words: bool,
     count: u32,
+    /// The words of the text, of which those with a digit are equal.
+    without_numbers: u64,
 }
 
 impl Signs {
@@ -50,12 +52,34 @@ impl Signs {
             }
             before = char;
         }
-        Self { words: words.finish(), all: all.finish(), has_words, count }
+        let (words, all) = (words.finish(), all.finish());
+        Self { words, all, has_words, count, without_numbers: without_numbers(text) }
     }
 
     pub(super) fn count(self) -> u32 {
         self.count
     }
+}
+
+/// The hash of a text's words, of which neighbouring ones with a digit are one and the same.
+fn without_numbers(text: &str) -> u64 {
+    let mut hash = DefaultHasher::new();
+    let mut after_number = false;
+    for word in text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let is_number = word.chars().any(char::is_numeric);
+        match (is_number, after_number) {
+            (true, true) => {}
+            (true, false) => 0_u8.hash(&mut hash),
+            (false, _) => word.to_lowercase().hash(&mut hash),
+        }
+        after_number = is_number;
+    }
+    hash.finish()
+}
+
+/// Number of texts that differ from another text in their numbers, and in no other word.
+pub(super) fn numbered(texts: impl Iterator<Item = Signs>) -> usize {
+    differ(texts.filter(|text| text.has_words).map(|text| (text.without_numbers, text.words)))
 }
 
 /// Whether a character is a sign. A minus is one before a number, an exclamation mark one in `!=`.
@@ -71,11 +95,16 @@ fn is_sign(before: char, char: char, after: Option<char>) -> bool {
 
 /// Number of texts that differ from another text in their signs, but not in their words.
 pub(super) fn unseen(texts: impl Iterator<Item = Signs>) -> usize {
-    // For each text without its signs: the first with signs, whether others differ, and the number.
+    differ(texts.filter(|text| text.has_words).map(|text| (text.words, text.all)))
+}
+
+/// Number of texts that are equal to another one in their first value and not in their second.
+fn differ(texts: impl Iterator<Item = (u64, u64)>) -> usize {
+    // For each first value: one of the second, whether others differ, and the number.
     let mut same: HashMap<u64, (u64, bool, usize)> = HashMap::new();
-    for text in texts.filter(|text| text.has_words) {
-        let (first, differ, count) = same.entry(text.words).or_insert((text.all, false, 0));
-        *differ |= *first != text.all;
+    for (part, whole) in texts {
+        let (first, differ, count) = same.entry(part).or_insert((whole, false, 0));
+        *differ |= *first != whole;
         *count += 1;
     }
     same.values().filter(|(_, differ, _)| *differ).map(|(_, _, count)| count).sum()
@@ -106,6 +135,14 @@ mod tests {
                 "{one} | {other}"
             );
         }
+    }
+
+    #[test]
+    fn texts_that_differ_only_in_numbers_are_counted() {
+        let count = |texts: &[&str]| numbered(texts.iter().map(|text| Signs::from_text(text)));
+        assert_eq!(count(&["Letters, volume 1", "letters: Volume 23", "Letters of a king"]), 2);
+        assert_eq!(count(&["paid 1,000 euros", "paid 2 500 euros"]), 2);
+        assert_eq!(count(&["Volume 1", "volume 1!", "12 cats", "12 dogs"]), 0);
     }
 
     #[test]
