@@ -10,18 +10,21 @@ use crate::{Original, Result, Shingles, Sketcher};
 /// Number of words in a run.
 const RUN: u32 = 3;
 
+/// Shingles of at most so many characters are made for short texts.
+const FINE: u32 = 4;
+
 /// What can set a text apart from a similar one: its runs of three words, and the words themselves.
 /// Made by [`Sketcher::detailed_text`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
-    /// `None` if the shingles are such runs.
+    /// `None` if the shingles serve as such.
     runs: Option<Vec<u64>>,
     text: Box<str>,
 }
 
 impl Details {
     /// The hashes of all runs of three words, ascending and distinct; `None` if the shingles of the
-    /// document are such runs. A text of fewer words is one run.
+    /// document serve as runs: `words:3`, and `words:1` and up to `chars:4` for short texts. A text of fewer words is one run.
     pub fn runs(&self) -> Option<&[u64]> {
         self.runs.as_deref()
     }
@@ -29,6 +32,17 @@ impl Details {
     /// The number of bytes in memory.
     pub fn bytes(&self) -> usize {
         self.text.len() + self.runs().map_or(0, size_of_val)
+    }
+
+    /// Whether two texts have the same numbers, each as often, in any order.
+    pub fn has_same_numbers(&self, other: &Self) -> bool {
+        let numbers = |text: &Self| {
+            let numbers = words(&text.text).filter(|word| is_number(word));
+            let mut numbers: Vec<String> = numbers.map(str::to_lowercase).collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        numbers(self) == numbers(other)
     }
 
     /// Whether two texts differ in their numbers, and in nothing else that is a word. A word with a
@@ -111,9 +125,15 @@ impl Sketcher {
     /// Those of [`Sketcher::original_text`].
     pub fn detailed_text(&self, text: &str) -> Result<Original> {
         let original = self.original_text(text)?;
-        let are_runs = self.inner.shingles == Shingles::Words(RUN) && !self.inner.bag;
-        let runs = if are_runs { None } else { Some(self.runs(text)) };
+        let runs = if self.has_runs() { None } else { Some(self.runs(text)) };
         Ok(original.with_details(Details { runs, text: text.into() }))
+    }
+
+    /// Whether the shingles serve as runs: they are such runs, or as fine as the texts are short.
+    fn has_runs(&self) -> bool {
+        let shingles = self.inner.shingles;
+        let are_fine = matches!(shingles, Shingles::Words(1) | Shingles::Chars(..=FINE));
+        !self.inner.bag && (are_fine || shingles == Shingles::Words(RUN))
     }
 
     fn runs(&self, text: &str) -> Vec<u64> {
@@ -217,9 +237,10 @@ mod tests {
             ("model A4 in blue", "model B7 in blue"),
         ] {
             let (a, b) = (details(one), details(other));
-            assert!(a.differs_only_in_numbers(&b), "{one} / {other}");
+            assert!(a.differs_only_in_numbers(&b) && !a.has_same_numbers(&b), "{one} / {other}");
             assert!(!a.differs_only_in_numbers(&a));
         }
+        assert!(details("A4, 12 blue").has_same_numbers(&details("12 red of a4")));
         for (one, other) in [
             ("12 grey cats", "13 black cats"),
             ("Paid: 12", "paid 12!"),

@@ -23,9 +23,11 @@ const GROUP: (f64, f64) = (0.75, 1.25);
 /// instead: they are edits of the group's text.
 const EDITS: f64 = 1.5;
 /// Number of runs by which a kept document is found again.
-const INDEXED_RUNS: usize = 8;
+const INDEXED_RUNS: usize = 12;
 /// Maximum number of documents that are compared with one that is to be dropped.
-const COMPARED_MAX: usize = 8;
+const COMPARED_MAX: usize = 12;
+/// The weight of a run that one document has; that of a run of n documents is an n-th of it.
+const WHOLE: u32 = 1 << 24;
 /// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
 
@@ -43,6 +45,9 @@ pub enum Guard {
     /// Also a document of which the rare words are not those of its duplicate.
     #[default]
     Rare,
+    /// A document with other numbers than its duplicate is kept, whatever else differs. For short
+    /// texts: titles, products, addresses.
+    Agree,
 }
 
 impl std::str::FromStr for Guard {
@@ -53,7 +58,10 @@ impl std::str::FromStr for Guard {
             "none" => Ok(Self::None),
             "numbers" => Ok(Self::Numbers),
             "rare" => Ok(Self::Rare),
-            _ => Err(Error::invalid(format!("a guard is none, numbers or rare, not `{name}`"))),
+            "agree" => Ok(Self::Agree),
+            _ => Err(Error::invalid(format!(
+                "a guard is none, numbers, rare or agree, not `{name}`"
+            ))),
         }
     }
 }
@@ -63,7 +71,7 @@ impl std::str::FromStr for Guard {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Apart {
-    /// The two differ in numbers, and in no other word.
+    /// The two differ in numbers: with [`Guard::Agree`] in any, otherwise in no other word.
     Numbers,
     /// The two differ in what is rare.
     #[non_exhaustive]
@@ -98,7 +106,7 @@ pub enum Judgement {
 /// ranks only.
 ///
 /// Memory: 4 bytes for each run of words that is counted, at most 128 MiB (beyond, a fixed sample
-/// of all runs is counted), 64 MiB of documents, and some 250 bytes for each kept document.
+/// of all runs is counted), 64 MiB of documents, and some 350 bytes for each kept document.
 pub struct Judge {
     guard: Guard,
     alike: Alike,
@@ -138,7 +146,7 @@ impl Judge {
 
     /// Takes note of a kept document, so that later ones are compared with it.
     pub fn keep(&mut self, rank: u64, document: &Original) {
-        for run in self.found_by(document) {
+        for (_, run) in self.found_by(document) {
             let Ok(at) = u32::try_from(self.chains.len()) else { return };
             let before = self.last.insert(run, at).unwrap_or(NONE);
             self.chains.push((rank, before));
@@ -185,7 +193,7 @@ impl Judge {
     }
 
     /// The most similar of the kept documents that a document is a copy of, except `except`.
-    /// Compares it with up to eight that share its least frequent runs.
+    /// Compares it with up to twelve that share its least frequent runs.
     ///
     /// # Errors
     ///
@@ -214,42 +222,51 @@ impl Judge {
 
     /// What sets two similar documents apart; `None` if they are copies.
     fn between(&self, one: &Original, other: &Original) -> Option<Apart> {
-        if self.guard == Guard::None || one.details()?.differs_only_in_numbers(other.details()?) {
-            return (self.guard != Guard::None).then_some(Apart::Numbers);
+        let (here, there) = (one.details()?, other.details()?);
+        let differ = match self.guard {
+            Guard::None => return None,
+            Guard::Numbers | Guard::Rare => here.differs_only_in_numbers(there),
+            Guard::Agree => !here.has_same_numbers(there),
+        };
+        if differ {
+            return Some(Apart::Numbers);
         }
-        if self.guard == Guard::Numbers || one.runs() == other.runs() {
+        if self.guard != Guard::Rare || one.runs() == other.runs() {
             return None;
         }
         Compared::new(&self.counts, one.runs(), other.runs()).apart()
     }
 
-    /// The runs by which a document is found: the least frequent ones that another document has.
-    fn found_by(&self, document: &Original) -> Vec<u64> {
+    /// The runs by which a document is found, with the number of documents that have them: the least
+    /// frequent ones that another document has.
+    fn found_by(&self, document: &Original) -> Vec<(u32, u64)> {
         let counted = document.runs().iter().map(|run| (self.counts.count(*run), *run));
         let mut shared: Vec<(u32, u64)> = counted.filter(|(count, _)| *count >= 2).collect();
         if shared.len() > INDEXED_RUNS {
             shared.select_nth_unstable(INDEXED_RUNS);
             shared.truncate(INDEXED_RUNS);
         }
-        shared.into_iter().map(|(_, run)| run).collect()
+        shared
     }
 
-    /// Kept documents that share the most of these runs, without `except`.
+    /// Kept documents that share the most of these runs, without `except`. The fewer documents have a
+    /// run, the more it counts.
     fn candidates(&self, document: &Original, except: Option<u64>) -> Vec<u64> {
-        let mut shared: Vec<u64> = Vec::new();
-        for run in self.found_by(document) {
+        let mut shared: Vec<(u64, u32)> = Vec::new();
+        for (count, run) in self.found_by(document) {
             let mut at = self.last.get(&run).copied().unwrap_or(NONE);
             for _ in 0..2 * COMPARED_MAX {
                 let Some((rank, before)) = self.chains.get(at as usize).copied() else { break };
-                shared.push(rank);
+                shared.push((rank, WHOLE / count.max(1)));
                 at = before;
             }
         }
         shared.sort_unstable();
-        let runs = shared.chunk_by(|one, other| one == other);
-        let mut ranked: Vec<(usize, u64)> = runs.map(|run| (run.len(), run[0])).collect();
+        let of_one = shared.chunk_by(|one, other| one.0 == other.0);
+        let weight = |of_one: &[(u64, u32)]| of_one.iter().map(|(_, weight)| weight).sum::<u32>();
+        let mut ranked: Vec<(u32, u64)> = of_one.map(|all| (weight(all), all[0].0)).collect();
         ranked.retain(|(_, rank)| Some(*rank) != except);
-        ranked.sort_unstable_by_key(|(count, rank)| (std::cmp::Reverse(*count), *rank));
+        ranked.sort_unstable_by_key(|(weight, rank)| (std::cmp::Reverse(*weight), *rank));
         ranked.truncate(COMPARED_MAX);
         ranked.into_iter().map(|(_, rank)| rank).collect()
     }

@@ -233,14 +233,18 @@ fn only_numbers_set_two_texts_apart_and_a_copy_of_either_goes() {
         assert!(found.apart[1..9].iter().all(|apart| *apart == Some(Apart::Numbers)));
         assert_eq!((found.dropped_for[9].is_some(), found.dropped_for[10]), (true, Some(6)));
     }
+    // Numbers that agree are asked for whatever else differs.
+    let found = judged(&texts, Shingles::Words(3), Guard::Agree, false).dropped_for;
+    assert_eq!((found[9], found[10]), (Some(3), Some(6)));
+    assert_eq!(found[..9], [None; 9]);
     let all = judged(&texts, Shingles::Words(3), Guard::None, false).dropped_for;
     assert_eq!(all.iter().flatten().count(), 10);
 }
 
 #[test]
 fn a_guard_has_a_name_and_others_are_refused() {
-    let guards = ["none", "numbers", "rare"].map(|name| name.parse::<Guard>().unwrap());
-    assert_eq!(guards, [Guard::None, Guard::Numbers, Guard::Rare]);
+    let guards = ["none", "numbers", "rare", "agree"].map(|name| name.parse::<Guard>().unwrap());
+    assert_eq!(guards, [Guard::None, Guard::Numbers, Guard::Rare, Guard::Agree]);
     let wrong = "all".parse::<Guard>().unwrap_err().to_string();
-    assert!(wrong.contains("none, numbers or rare"), "{wrong}");
+    assert!(wrong.contains("none, numbers, rare or agree"), "{wrong}");
 }

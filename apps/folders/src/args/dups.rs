@@ -49,7 +49,7 @@ pub struct Dups {
     pub threshold: f64,
 
     /// What a near-copy may not differ in from the file that stays: `numbers` alone; what is `rare`,
-    /// too (words that few files have); `none`: similar is enough
+    /// too (words that few files have); all numbers must `agree`; `none`: similar is enough
     ///
     /// Similar texts are often forms filled in: invoices, letters, files under one licence. They
     /// are no near-copies if they and the file that stays differ in nothing but numbers, or if both

@@ -145,6 +145,11 @@ impl Given {
         self
     }
 
+    /// The preset, if one was given.
+    pub fn preset(&self) -> Option<Preset> {
+        self.preset
+    }
+
     /// The given threshold; a threshold from a preset counts as given.
     pub fn threshold(&self) -> Option<f64> {
         self.filled().threshold

@@ -142,7 +142,8 @@ pub fn keep() -> impl TypedValueParser<Value = Keep> {
 
 /// Parses what a document may differ in without being dropped.
 pub fn guard() -> impl TypedValueParser<Value = Guard> {
-    PossibleValuesParser::new(["none", "numbers", "rare"]).try_map(|name| Guard::from_str(&name))
+    PossibleValuesParser::new(["none", "numbers", "rare", "agree"])
+        .try_map(|name| Guard::from_str(&name))
 }
 
 /// Which file of a group of copies stays.

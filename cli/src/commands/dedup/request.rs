@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use nearkin::{
-    Against, Alike, Dedup as Decider, Duplicate, Guard, Key, Original, Params, Reader, Scheme,
-    Shingles, Signature, Verified,
+    Against, Alike, Dedup as Decider, Duplicate, Guard, Key, Original, Params, Preset, Reader,
+    Scheme, Shingles, Signature, Verified,
 };
 
 use super::format::{self, OutputFormat};
@@ -235,6 +235,9 @@ fn guard(args: &Dedup, deciding: Deciding) -> Result<Guard, Failure> {
         (Deciding::Estimate, ..) => "--estimate",
         (_, Some(_), _) => "--contained",
         (_, _, Some(_)) => "--items-field",
+        _ if args.given.preset() == Some(Preset::Short) => {
+            return Ok(args.guard.unwrap_or(Guard::Agree));
+        }
         _ => return Ok(args.guard.unwrap_or_default()),
     };
     match args.guard {
