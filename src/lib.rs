@@ -185,9 +185,9 @@ pub use index::{
     Recovery, Salvaged, SettingValue, Snapshot, Stats, Verification, VerifiedAdmit, Written,
 };
 pub use nearkin_sketch::{
-    Containment, Details, Difference, Error, ErrorKind, FoldOptions, Item, ItemHash, Normalise,
-    Original, Overlap, Params, ParamsBuilder, Preset, Result, Scheme, SchemeName, Shingles,
-    Signature, Sketcher, Variety, Windows,
+    Common, CommonLearner, CommonShingle, Containment, Details, Difference, Error, ErrorKind,
+    FoldOptions, Item, ItemHash, Normalise, Original, Overlap, Params, ParamsBuilder, Preset,
+    Result, Scheme, SchemeName, Shingles, Signature, Sketcher, TextShingles, Variety, Windows,
 };
 pub use segment::ReadMode;
 #[cfg(any(test, fuzzing))]

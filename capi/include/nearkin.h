@@ -560,7 +560,8 @@ nk_status nk_params_for_threshold(double threshold,
 
 // Makes parameters from settings, such as "threshold=0.7,shingles=words:3". The settings are those
 // of the command `nearkin create`: preset, threshold, shingles, hashes, bands (17x5), recall,
-// lane_bits, normalise, stop_words (separated by spaces), passages, bag, keep_case, keep_space,
+// lane_bits, normalise, stop_words (separated by spaces), common (what
+// `nearkin tune --ignore-common SHARE --out FILE` wrote), passages, bag, keep_case, keep_space,
 // no_nfc (true or false), scheme, seed. A preset is applied first. Free the parameters. Errors:
 // `NK_INVALID` names the setting.
 nk_status nk_params_from_text(const char *settings,

@@ -27,6 +27,8 @@ fn spelled(number: impl ToString) -> String {
 mod add;
 #[path = "cli/admit.rs"]
 mod admit;
+#[path = "cli/common.rs"]
+mod common;
 #[path = "cli/conditions.rs"]
 mod conditions;
 #[path = "cli/contained.rs"]

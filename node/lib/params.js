@@ -15,6 +15,7 @@ const SETTINGS = {
   recallTarget: 'number',
   laneBits: 'number',
   stopWords: 'object',
+  common: 'string',
   bag: 'boolean',
   normalise: 'string',
   keepCase: 'boolean',
@@ -79,6 +80,8 @@ class Params {
     this.laneBits = told.laneBits;
     /** The words that are left out. @type {readonly string[]} */
     this.stopWords = Object.freeze(told.stopWords);
+    /** Number of common shingles, which are left out. @type {number} */
+    this.commonShingles = told.commonShingles;
     /** How texts are cut into passages, if they are. @type {string | undefined} */
     this.passages = told.passages ?? undefined;
     /** Whether a repeated shingle counts each time. @type {boolean} */

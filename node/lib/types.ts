@@ -42,6 +42,8 @@ export interface Settings {
   laneBits?: number;
   /** Words that are left out. */
   stopWords?: Iterable<string>;
+  /** Common shingles that are left out: what `nearkin tune --ignore-common SHARE --out FILE` wrote. */
+  common?: string;
   /** Whether a repeated shingle counts each time. */
   bag?: boolean;
   /** `fold` (the default for texts), `case`, `nfc`, `lower` or `none`; `fold` takes options. */

@@ -58,6 +58,7 @@ impl NativeParams {
             "recallTarget": p.recall_target(),
             "laneBits": p.lane_bits(),
             "stopWords": p.stop_words().collect::<Vec<_>>(),
+            "commonShingles": p.common().map_or(0, |common| common.hashes().len()),
             "passages": p.passages().map(|windows| windows.to_string()),
             "bag": p.bag(),
             "normalise": p.normalise().to_string(),

@@ -86,6 +86,9 @@ test('parameters are shown, compared and written', () => {
   assert.throws(() => Params.preset('poems'), code('NEARKIN_INVALID'));
   assert.throws(() => Params.fromJSON('{}'), code('NEARKIN_INVALID'));
   assert.throws(() => new Params({ stopWords: ['a b'] }), TypeError);
+  const common = new Params({ common: 'nearkin-common-1 any 0123456789abcdef' });
+  assert.equal(common.commonShingles, 1);
+  assert.throws(() => new Params({ common: 'the of' }), /nearkin-common-1/);
   assert.throws(() => new Params({ treshold: 0.5 }), TypeError);
   assert.throws(() => { 'use strict'; params.threshold = 0.5; }, TypeError);
 });

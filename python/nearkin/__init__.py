@@ -37,6 +37,7 @@ from ._nearkin import (
     Table,
     __version__,
     exists,
+    learn_common,
     rebuild,
     salvage,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "dedup",
     "exists",
     "import_datasketch",
+    "learn_common",
     "rebuild",
     "salvage",
 ]

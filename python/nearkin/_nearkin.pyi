@@ -65,6 +65,14 @@ class _OpenOptions(TypedDict, total=False):
 class _IndexOptions(_OpenOptions, total=False):
     ttl: float | datetime.timedelta | None
 
+def learn_common(
+    texts: Iterable[str | None],
+    share: float,
+    params: Params | None = None,
+    *,
+    threads: int | None = None,
+) -> str | None: ...
+
 class Params:
     def __new__(
         cls,
@@ -76,6 +84,7 @@ class Params:
         recall_target: float = 0.95,
         lane_bits: int | None = None,
         stop_words: Iterable[str] | None = None,
+        common: str | bytes | Iterable[int] | None = None,
         passages: str | None = None,
         bag: bool = False,
         normalise: str | None = None,
@@ -108,6 +117,8 @@ class Params:
     def lane_bits(self) -> int: ...
     @property
     def stop_words(self) -> list[str]: ...
+    @property
+    def common(self) -> list[int]: ...
     @property
     def passages(self) -> str | None: ...
     @property

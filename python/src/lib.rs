@@ -69,6 +69,8 @@ mod _nearkin {
     #[pymodule_export]
     use crate::shards::compared::decide_in_order;
     #[pymodule_export]
+    use crate::sketch::learner::learn_common;
+    #[pymodule_export]
     use crate::sketch::params::Params;
     #[pymodule_export]
     use crate::sketch::signature::Signature;

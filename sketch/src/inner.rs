@@ -1,5 +1,6 @@
 //! From a text or window sums to a signature: the steps, and what they need of the parameters.
 
+use super::common::CommonSet;
 use super::large::{self, Large};
 use super::scratch::{self, Rows, Scratch};
 use super::signature::Signature;
@@ -20,6 +21,8 @@ pub(crate) struct Inner {
     pub(crate) units: units::Units,
     /// Unit hashes of the stop words, sorted.
     pub(crate) stop: Vec<u64>,
+    /// The common shingles, which are left out, if there is a list.
+    common: Option<Box<CommonSet>>,
     /// The hash functions of the textbook scheme; empty for others.
     pub(crate) functions: textbook::Functions,
     /// Proof of the processor's SIMD support; `None` selects the portable code.
@@ -45,6 +48,7 @@ impl Inner {
             unit,
             stop: stop_hashes(params, &units),
             units,
+            common: params.common().map(|common| Box::new(CommonSet::new(common))),
             functions,
             processor: Processor::detect(),
         }
@@ -72,13 +76,22 @@ impl Inner {
         self.sign(None, &mut scratch.sums, &mut scratch.rows)
     }
 
-    /// The window sums of a text in order, including repeats.
+    /// The window sums of a text in order, including repeats, without those of common shingles.
     #[inline(always)]
     pub(crate) fn cut(&self, processor: Option<Processor>, text: &str, scratch: &mut Scratch) {
         let Scratch { sums, split, .. } = scratch;
         sums.clear();
         self.units_of(processor, text, split, sums);
         windows::windows(sums, self.shingles.units(), processor);
+        self.drop_common(sums);
+    }
+
+    /// Drops the window sums of common shingles, unless there are no others.
+    #[inline(always)]
+    pub(crate) fn drop_common(&self, sums: &mut Vec<u64>) {
+        if let Some(common) = &self.common {
+            common.drop_from(sums);
+        }
     }
 
     /// Same as `text`, section by section.
@@ -155,7 +168,8 @@ impl Inner {
     /// The state for sketching a text section by section, if the text is long enough.
     #[inline]
     pub(crate) fn large(&self, text: &str) -> Option<Large> {
-        if text.len() < large::BYTES_MIN || self.bag {
+        // Only the whole text shows whether it has other shingles than common ones.
+        if text.len() < large::BYTES_MIN || self.bag || self.common.is_some() {
             return None;
         }
         Large::new(self.shingles, self.units.blank(), text.len())

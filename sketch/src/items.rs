@@ -84,6 +84,7 @@ impl Sketcher {
     }
 
     fn sign_items(&self, sums: &mut Vec<u64>, rows: &mut Rows) -> Result<Signature> {
+        self.inner.drop_common(sums);
         let made = match self.inner.processor {
             Some(processor) => processor.sign(&self.inner, sums, rows),
             None => self.inner.sign(None, sums, rows),

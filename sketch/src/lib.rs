@@ -23,6 +23,7 @@
 )]
 
 mod band;
+mod common;
 mod compare;
 mod compiled;
 mod curve;
@@ -41,6 +42,7 @@ mod item;
 mod items;
 mod lane;
 mod large;
+mod learn;
 mod many;
 mod masks;
 mod normalise;
@@ -49,6 +51,7 @@ mod original;
 mod params;
 mod rounds;
 mod scratch;
+mod shown;
 mod signature;
 mod simd;
 mod sketcher;
@@ -65,11 +68,13 @@ pub use details::Details;
 pub use difference::Difference;
 pub use error::{Error, ErrorKind, Result};
 pub use item::{Item, ItemHash};
+pub use learn::{CommonLearner, CommonShingle};
 pub use original::{Original, Overlap};
 pub use params::{
-    Containment, FoldOptions, Normalise, Params, ParamsBuilder, Preset, Scheme, SchemeName,
+    Common, Containment, FoldOptions, Normalise, Params, ParamsBuilder, Preset, Scheme, SchemeName,
     Shingles, Windows,
 };
+pub use shown::TextShingles;
 pub use signature::Signature;
 pub use sketcher::Sketcher;
 pub use variety::Variety;

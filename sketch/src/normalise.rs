@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use super::fold::{CASE, FOLD, FoldTable, slow};
+use super::fold::{CASE, FOLD, FoldTable, digits, slow};
 use super::white_space::tokens;
 use crate::{FoldOptions, Normalise, Params};
 
@@ -71,7 +71,9 @@ impl Rules {
     #[inline(always)]
     pub(crate) fn options(self, text: &str) -> Cow<'_, str> {
         match self.letters {
-            Normalise::Fold(options) if options.dehyphenate || options.turkish => {
+            Normalise::Fold(options)
+                if options.dehyphenate || options.turkish || options.digits =>
+            {
                 options_of(options, text)
             }
             _ => Cow::Borrowed(text),
@@ -116,7 +118,9 @@ impl Rules {
 #[inline(never)]
 fn options_of(options: FoldOptions, text: &str) -> Cow<'_, str> {
     let joined = if options.dehyphenate { slow::dehyphenate(text) } else { Cow::Borrowed(text) };
-    if options.turkish { Cow::Owned(slow::turkish(&joined).into_owned()) } else { joined }
+    let dotted =
+        if options.turkish { Cow::Owned(slow::turkish(&joined).into_owned()) } else { joined };
+    if options.digits { Cow::Owned(digits::without_numbers(&dotted).into_owned()) } else { dotted }
 }
 
 /// Applies the full lower-case mapping of each character, without context: a capital sigma always

@@ -3,14 +3,14 @@
 //!
 //! This module defines names, ranges and ids; `sketch` computes the signatures.
 
-use std::fmt;
-use std::sync::Arc;
-
 use crate::curve;
 use crate::{Error, Result};
+use std::fmt;
 
 mod builder;
+mod common;
 mod containment;
+mod lists;
 mod normalise;
 mod pieces;
 mod preset;
@@ -22,7 +22,9 @@ mod stored;
 pub(crate) mod verify;
 
 pub use builder::ParamsBuilder;
+pub use common::Common;
 pub use containment::Containment;
+use lists::Lists;
 pub use normalise::{FoldOptions, Normalise};
 pub use pieces::Windows;
 pub use preset::Preset;
@@ -37,8 +39,8 @@ pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 /// other. They are fixed when an index is created.
 ///
 /// A value of this type is always valid: [`ParamsBuilder::build`] and deserialisation return an
-/// error for values outside the limits. `Debug` omits the seed, which may be secret, and the words
-/// of a stop list.
+/// error for values outside the limits. `Debug` omits the seed, which may be secret, and what the
+/// lists contain.
 ///
 /// ```
 /// # use nearkin_sketch as nearkin;
@@ -56,8 +58,7 @@ pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Params {
     fields: Fields,
-    /// The stop list: its words in byte order, one per line.
-    stop: Option<Arc<str>>,
+    lists: Lists,
     /// The signature id, cached because every query compares it.
     signature_id: u64,
 }
@@ -93,9 +94,12 @@ impl fmt::Debug for Params {
 }
 
 impl Params {
-    fn checked(fields: Fields, stop: Option<Arc<str>>) -> Result<Self> {
-        let mut params = Self { fields, stop, signature_id: 0 };
+    fn checked(fields: Fields, lists: Lists) -> Result<Self> {
+        let mut params = Self { fields, lists, signature_id: 0 };
         params.validate()?;
+        let shingle_id = params.shingle_id();
+        let common = params.lists.common.take();
+        params.lists.common = common.map(|common| common.bound(shingle_id)).transpose()?;
         params.signature_id = xxhash_rust::xxh3::xxh3_64(params.signature_text().as_bytes());
         Ok(params)
     }
@@ -172,7 +176,12 @@ impl Params {
 
     /// The stop words as they were given, in byte order.
     pub fn stop_words(&self) -> impl Iterator<Item = &str> {
-        self.stop.iter().flat_map(|stop| stop.split('\n'))
+        self.lists.stop.iter().flat_map(|stop| stop.split('\n'))
+    }
+
+    /// The shingles that are left out because many documents share them.
+    pub fn common(&self) -> Option<&Common> {
+        self.lists.common.as_ref()
     }
 
     /// The normalisation of a text's characters, applied before the text is cut into shingles.
@@ -198,7 +207,7 @@ impl Params {
     /// A builder with the same settings, to change some of them. It keeps bands and lane width; to
     /// choose the bands again, call [`ParamsBuilder::choose_bands`].
     pub fn to_builder(&self) -> ParamsBuilder {
-        ParamsBuilder::from_fields(&self.fields, self.stop.clone())
+        ParamsBuilder::from_fields(&self.fields, self.lists.clone())
     }
 
     /// The length of a signature in bytes.
@@ -217,7 +226,7 @@ impl Params {
     }
 
     /// The id of the settings on which a signature depends: scheme, seed, rows, lane width,
-    /// normalisation, shingles, stop list and bag. Bands and threshold are not part of it, so
+    /// normalisation, shingles, lists and bag. Bands and threshold are not part of it, so
     /// signatures stay valid when bands are changed.
     ///
     /// Signatures are comparable if their ids are equal. The definition of the id is frozen: see
@@ -248,23 +257,41 @@ impl Params {
     /// The text whose hash is `signature_id`.
     fn signature_text(&self) -> String {
         let f = &self.fields;
-        let normalise = if f.normalise.is_fold() {
-            format!("normalise={};keep-space={}", f.normalise, f.keep_space)
-        } else {
-            let (keep_case, no_nfc) = (self.keep_case(), self.no_nfc());
-            format!("keep-case={keep_case};keep-space={};no-nfc={no_nfc}", f.keep_space)
-        };
         format!(
-            "nearkin-signature-1;scheme={};seed={};hashes={};lanes={};shingles={};bag={};\
-             {normalise}{}",
+            "nearkin-signature-1;scheme={};seed={};hashes={};lanes={};shingles={};bag={};{}{}",
             f.scheme,
             f.seed,
             f.hashes,
             f.lane_bits,
             f.shingles,
             f.bag,
-            stop::id_text(self.stop.as_deref())
+            self.normalise_text(),
+            self.lists.id_text()
         )
+    }
+
+    /// The id of the settings on which the hash of a shingle depends: a list of common shingles is
+    /// bound to it.
+    pub(crate) fn shingle_id(&self) -> u64 {
+        let f = &self.fields;
+        let stop = stop::id_text(self.lists.stop.as_deref());
+        let text = format!(
+            "nearkin-shingles-1;seed={};shingles={};{}{stop}",
+            f.seed,
+            f.shingles,
+            self.normalise_text()
+        );
+        xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+    }
+
+    /// The normalisation as it appears in the texts of ids.
+    fn normalise_text(&self) -> String {
+        let f = &self.fields;
+        if f.normalise.is_fold() {
+            return format!("normalise={};keep-space={}", f.normalise, f.keep_space);
+        }
+        let (keep_case, no_nfc) = (self.keep_case(), self.no_nfc());
+        format!("keep-case={keep_case};keep-space={};no-nfc={no_nfc}", f.keep_space)
     }
 
     fn collision(&self) -> f64 {
@@ -371,12 +398,7 @@ impl Params {
         compare(&mut found, "bag", &a.bag, &b.bag);
         compare(&mut found, "normalisation", &a.normalise, &b.normalise);
         compare(&mut found, "keep space", &a.keep_space, &b.keep_space);
-        if self.stop != other.stop {
-            let count = |params: &Self| stop::count(params.stop.as_deref());
-            let (here, requested) = (count(self), count(other));
-            let other = if here == requested { "others " } else { "" };
-            found.push(format!("stop words: {here} here, {other}{requested} asked"));
-        }
+        self.lists.differences(&other.lists, &mut found);
         if a.seed != b.seed {
             // The value is not printed: a seed may be secret, and messages go to logs.
             found.push("seed: another one asked".to_owned());
@@ -409,15 +431,7 @@ impl Params {
         if f.shingles == Shingles::Items && (!as_they_are || f.keep_space) {
             return Err(refuse("items are not normalised; use fold, or omit the option"));
         }
-        if let Some(stop) = &self.stop {
-            stop::check(stop)?;
-            if !matches!(f.shingles, Shingles::Words(_)) {
-                return Err(refuse(format!(
-                    "a stop list needs shingles of words; these are {}",
-                    f.shingles
-                )));
-            }
-        }
+        self.lists.validate(f)?;
         if f.scheme.is_external()
             && (f.shingles != Shingles::Items || f.bag || f.normalise.is_fold())
         {

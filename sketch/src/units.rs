@@ -222,6 +222,25 @@ impl Units {
         }
     }
 
+    /// Calls `found` with each unit of a text, step by step as defined.
+    pub(crate) fn each(&self, text: &str, shingles: Shingles, mut found: impl FnMut(&str)) {
+        let letters = self.rules.letters(&self.rules.options(text)).into_owned();
+        let blanks = |text| self.rules.blanks(text).into_owned();
+        match shingles {
+            Shingles::Words(_) => blanks(&letters).unicode_words().for_each(found),
+            Shingles::Tokens(_) => tokens(&letters).for_each(found),
+            Shingles::Lines(_) => {
+                let lines = letters.split('\n').map(blanks);
+                lines.filter(|line| !line.is_empty()).for_each(|line| found(&line));
+            }
+            Shingles::Chars(_) => {
+                let mut buffer = [0; 4];
+                blanks(&letters).chars().for_each(|c| found(c.encode_utf8(&mut buffer)));
+            }
+            Shingles::Items => {}
+        }
+    }
+
     fn chars(&self, text: &str, units: &mut Vec<u64>) {
         if text.is_ascii() {
             units.extend(text.bytes().map(|byte| self.ascii[usize::from(byte & 127)]));

@@ -183,7 +183,7 @@ impl SegmentEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FoldOptions, Normalise, ParamsBuilder, Scheme};
+    use crate::{Common, FoldOptions, Normalise, ParamsBuilder, Scheme, Shingles};
 
     fn case() -> ParamsBuilder {
         Params::builder().normalise(Normalise::Case)
@@ -195,6 +195,10 @@ mod tests {
         let (time_min, time_max) = (1_700_000_000_000, u64::MAX);
         let (length, tail_hash) = (u64::MAX, u64::MAX);
         SegmentEntry { number, length, tail_hash, docs: 9, dead: 9, time_min, time_max, dead_file }
+    }
+
+    fn common() -> Common {
+        Common::from_hashes([0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210]).expect("a list")
     }
 
     fn row() -> Row {
@@ -235,12 +239,15 @@ mod tests {
             case().scheme(scheme),
             case().stop_words(["a", "the"]),
             case().passages("200:100".parse().expect("windows")),
+            case().common(common()),
+            case().stop_words(["a", "the"]).common(common()).bag(true),
+            case().shingles(Shingles::Items).common(common()),
         ];
         builders.extend([32, 64].map(|bits| case().scheme(scheme).lane_bits(bits)));
-        for bits in 0..8 {
+        for bits in 0..16 {
             let set = |bit: u8| bits & bit != 0;
             let options = FoldOptions::default().diacritics(set(1));
-            let options = options.dehyphenate(set(2)).turkish(set(4));
+            let options = options.dehyphenate(set(2)).turkish(set(4)).digits(set(8));
             builders.push(case().normalise(Normalise::Fold(options)));
         }
         for builder in builders {
@@ -357,6 +364,7 @@ mod tests {
         let windows = "200:100".parse().expect("windows");
         let passages = case().passages(windows).build().expect("valid");
         let whole = case().scheme(scheme).lane_bits(32).build().expect("valid");
+        let common = case().common(common()).build().expect("valid");
         let empty = || Row { wal: None, segments: Vec::new(), ..row() };
         let rows = [
             ("", Row { wal: row().wal, segments: vec![segment(2)], ..row() }),
@@ -365,6 +373,7 @@ mod tests {
             (" of passages", Row { params: passages, ..empty() }),
             (" of fold", Row { params: fold, ..empty() }),
             (" of whole rows", Row { params: whole, ..empty() }),
+            (" with common shingles", Row { params: common, ..empty() }),
         ];
         let document = include_str!("../../docs/reference/FILE_FORMAT.md");
         for (name, row) in rows {

@@ -6,6 +6,7 @@
 )]
 
 mod admit;
+mod common;
 mod concurrency;
 mod corrupting;
 mod fixtures;

@@ -135,6 +135,15 @@ fn plain(printed: &mut Printed) {
     printed.add("Shingles", &Shingles::Words(3));
     printed.add("Normalise", &Normalise::FOLD);
     printed.add("FoldOptions", &FoldOptions::default().turkish(true));
+    let common = Common::from_hashes(0..1_000).unwrap();
+    printed.add("Common", &common);
+    let mut learner = CommonLearner::new(&params).unwrap();
+    for n in 0..50 {
+        learner.add_text(&format!("{n} of a kind")).unwrap();
+    }
+    printed.add("CommonLearner", &learner);
+    printed.add("CommonShingle", &learner.shingles(0.5).unwrap()[0]);
+    printed.add("TextShingles", &sketcher.text_shingles(&text.join(" ")).unwrap());
     printed.add("Preset", &Preset::Archive);
     printed.add("Alike", &Alike::contained(0.8));
     printed.add("Containment", &params.containment(64, 200, 400).unwrap());

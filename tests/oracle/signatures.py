@@ -75,8 +75,17 @@ def parse_tables(page):
     return equivalents, listed("Default ignorable: "), listed("Left out by `diacritics`: ")
 
 
+def common_list(page):
+    """The list that the page prints: its shingle id and its hashes."""
+    words = re.search(r"nearkin-common-1 (.*?)```", page, re.S)[1].split()
+    return words[0], {int(word, 16) for word in words[1:]}
+
+
 STOP = f"{xxh3(chr(10).join(sorted(['over', 'The'])).encode(), 0):016x}"
 TABLES = parse_tables(PAGE.read_text(encoding="utf-8"))
+COMMON_FOR, COMMON = common_list(PAGE.read_text(encoding="utf-8"))
+COMMON_ID = f"{xxh3(b''.join(h.to_bytes(8, 'little') for h in sorted(COMMON)), 0):016x}"
+SEPARATORS = set(".,:/-'_\u066b\u066c")
 form = unicodedata.normalize
 
 
@@ -94,6 +103,36 @@ def is_letter(c):
     """Enough of the page's definition for the texts that it prints."""
     folded = fold(c, [])
     return folded != "" and all(unicodedata.category(c)[0] in "LM" for c in folded)
+
+
+def is_digit(c):
+    """Enough of the page's definition for the texts that it prints."""
+    folded = fold(c, [])
+    digits = [unicodedata.category(c) == "Nd" for c in folded]
+    return (folded != "" and digits[0] and digits[-1]
+            and all(d or c in SEPARATORS for c, d in zip(folded, digits)))
+
+
+def without_numbers(text):
+    part = [False] * len(text)
+    at = 0
+    while at < len(text):
+        end = at
+        while end < len(text) and (re.match("[A-Za-z]", text[end]) or is_digit(text[end])):
+            end += 1
+        run = text[at:end]
+        core = run[2:] if re.match("0[xX].", run, re.S) else run
+        beside = (text[at - 1] if at else "") + text[end:end + 1]
+        hexadecimal = (any(map(is_digit, run)) and not any(map(is_letter, beside))
+                       and all(re.match("[A-Fa-f]", c) or is_digit(c) for c in core))
+        part[at:end] = [hexadecimal or is_digit(c) for c in run]
+        at = end + 1
+    joined = [i for i in range(1, len(text) - 1)
+              if part[i - 1] and part[i + 1] and fold(text[i], []) in SEPARATORS]
+    for i in joined:
+        part[i] = True
+    return "".join("" if p and i and part[i - 1] else "0" if p else c
+                   for i, (c, p) in enumerate(zip(text, part)))
 
 
 def fold(text, options):
@@ -115,6 +154,8 @@ def fold(text, options):
         text = text.replace("\u0130", "i").replace("I\u0307", "i")
         marked = lambda i: i + 1 < len(text) and unicodedata.combining(text[i + 1])
         text = "".join("\u0131" if c == "I" and not marked(i) else c for i, c in enumerate(text))
+    if "digits" in options:
+        text = without_numbers(text)
     folded = ""
     for c in form("NFD", text):
         if c in equivalents:
@@ -184,10 +225,12 @@ def unit_hashes(text, kind, flag, seed):
     return hashes
 
 
-def shingle_hashes(hashes, k, bag):
+def shingle_hashes(hashes, k, bag, common=frozenset()):
     windows = [hashes] if len(hashes) < k else [hashes[i:i + k] for i in range(len(hashes) - k + 1)]
+    sums = list(map(window_sum, windows))
+    sums = [total for total in sums if finalise(total) not in common] or sums
     seen, out = {}, []
-    for total in map(window_sum, windows):
+    for total in sums:
         n = seen.get(total, 0)
         seen[total] = n + 1
         out.append(finalise((total + (n if bag else 0) * GOLDEN) & MASK))
@@ -238,7 +281,8 @@ def lanes(values, bits):
 def signature(inputs, scheme, bits, k, seed, shingles, flag, name):
     kind, _, width = shingles.partition(":")
     hashed = unit_hashes(inputs[name], kind, flag, seed)
-    hashes = shingle_hashes(hashed, int(width or 1), flag == "bag")
+    common = COMMON if flag.startswith("common") else set()
+    hashes = shingle_hashes(hashed, int(width or 1), flag in ("bag", "common-bag"), common)
     values = fast(hashes, k) if scheme == "fast" else textbook(hashes, k, seed)
     return len(hashes), lanes(values, bits)
 
@@ -248,8 +292,9 @@ def signature_text(scheme, bits, k, seed, shingles, flag):
     if flag.startswith("fold"):
         return (f"nearkin-signature-1;scheme={scheme};seed={seed};hashes={k};lanes={bits}"
                 f";shingles={shingles};bag=false;normalise={flag};keep-space=false")
-    states = "".join(f";{f}={'true' if f == flag else 'false'}" for f in flags)
+    states = "".join(f";{f}={'true' if f in (flag, flag[7:]) else 'false'}" for f in flags)
     stop = f";stop={STOP}" if flag == "stop" else ""
+    stop += f";common={COMMON_ID}" if flag.startswith("common") else ""
     return (f"nearkin-signature-1;scheme={scheme};seed={seed};hashes={k};lanes={bits}"
             f";shingles={shingles}{states}{stop}")
 
@@ -286,11 +331,28 @@ def main():
         if json.loads(texts[end:]) != found:
             wrong.append(f"{line}\n  computed {json.dumps(found)}")
     inputs["folding"] = "\n".join(folding)
+    digits = []
+    for line in block("digits-texts"):
+        text, end = json.JSONDecoder().raw_decode(line)
+        digits.append(text)
+        found = normalise(text, "fold,digits")
+        if json.loads(line[end:]) != found:
+            wrong.append(f"{line}\n  computed {json.dumps(found)}")
+    inputs["digits"] = "\n".join(digits)
+    name, text = block("common")[0].split(" ", 1)
+    inputs[name] = json.loads(text)
+    notice = unit_hashes(inputs[name], "words", "-", 0)
+    settings = ("nearkin-shingles-1;seed=0;shingles=words:3;keep-case=false;keep-space=false"
+                ";no-nfc=false")
+    if (COMMON_FOR, COMMON) != (f"{xxh3(settings.encode(), 0):016x}",
+                                shingle_hashes(notice, 3, False)):
+        wrong.append("the list of common shingles")
     _, fox = signature(inputs, "fast", 8, 128, 0, "words:3", "-", "fox")
     wrong += [line for line in block("hashes") if not check_step(line, fox)]
-    lines = block("fold-ids") + block("ids") + block("stop-ids")
-    if f";stop={STOP};" not in lines[-2]:
-        wrong.append(lines[-2])
+    lines = block("fold-ids") + block("ids") + block("stop-ids") + block("common-ids")
+    for line, part in (lines[-4], f";stop={STOP};"), (lines[-2], f";common={COMMON_ID};"):
+        if part not in line:
+            wrong.append(line)
     for line in block("external"):
         bits, values, expected = line.split(" ")
         if lanes([int(v) for v in values.split(",")], int(bits)).hex() != expected:
@@ -300,6 +362,7 @@ def main():
         if ids != "%016x %016x" % found:
             wrong.append(text)
     vectors = block("fold-vectors") + block("vectors") + block("wordless-vectors")
+    vectors += block("common-vectors") + block("digits-vectors")
     for line in vectors:
         scheme, bits, k, seed, shingles, flag, name, *expected = line.split(" ")
         bits, k, seed = int(bits), int(k), int(seed)

@@ -17,7 +17,8 @@ use nearkin_kit::args::params::Given;
     nearkin tune [OPTIONS] --jsonl <FILE> [--known <FILE>]")]
 #[command(after_help = "Examples:\n  nearkin tune --threshold 0.8\n  \
     nearkin tune docs --threshold 0.6 --shingles words:2\n  \
-    nearkin tune --jsonl papers.jsonl --known pairs.tsv --svg curve.svg")]
+    nearkin tune --jsonl papers.jsonl --known pairs.tsv --svg curve.svg\n  \
+    nearkin tune --jsonl papers.jsonl --ignore-common 3% --out common.txt")]
 pub(crate) struct Tune {
     /// Files and folders of documents like those that will be indexed
     #[arg(value_name = "PATH", conflicts_with = "jsonl")]
@@ -37,6 +38,11 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=1_000_000))]
     pub(crate) sample: usize,
+
+    /// With --ignore-common SHARE: write the list to this file, for the same option of other
+    /// commands
+    #[arg(long, short, value_name = "FILE", requires = "ignore_common")]
+    pub(crate) out: Option<PathBuf>,
 
     /// Write the S-curves to this file as SVG
     #[arg(long, value_name = "FILE")]

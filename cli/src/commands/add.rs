@@ -12,8 +12,10 @@ use nearkin_input::fields::Fields;
 use nearkin_input::files::Files;
 use nearkin_input::raw::Skipped;
 use nearkin_input::sniff;
+use nearkin_kit::args::params::Given;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
+use nearkin_kit::input::common;
 use nearkin_kit::input::content::{Reading, Sketched};
 use nearkin_kit::input::documents as input;
 use nearkin_kit::input::documents::Input;
@@ -34,21 +36,13 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let mut counts = AddCounts::default();
-    let input = if let Some(path) = &args.table.transactions {
-        let (sets, unfit) = args.table.sets(path, &args.lines.row_options())?;
-        counts.skip_rows(unfit);
-        Input::Sets(sets)
-    } else if args.lines.jsonl.is_empty() {
-        let files = Files::new(args.paths.clone())?.hidden(args.hidden);
-        sniff::check_are_texts(&args.paths, args.lines.as_text)?;
-        Input::Walk(files)
-    } else {
-        Input::lines(&args.lines.jsonl, args.lines.row_options())?
-    };
+    let (input, unfit) = input_of(args)?;
+    counts.skip_rows(unfit);
     let load = Load::expiring(args.ttl.ttl);
     let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
     let (index, fields) =
-        args.given.open_or_create(&args.index, &load, sets, |params| fields(args, params))?;
+        given(args, sets)?
+            .open_or_create(&args.index, &load, sets, |params| fields(args, params))?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         others => others.of_fields(&fields),
@@ -96,6 +90,34 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     counts.expired = args.ttl.ttl.map(|_| load.expired());
     report(ended, &mut counts, output)?;
     Ok(skips.ended())
+}
+
+/// The documents, and the number of rows of a table that do not fit.
+fn input_of(args: &Add) -> Result<(Input, u64), Failure> {
+    if let Some(path) = &args.table.transactions {
+        let (sets, unfit) = args.table.sets(path, &args.lines.row_options())?;
+        return Ok((Input::Sets(sets), unfit));
+    }
+    if !args.lines.jsonl.is_empty() {
+        return Ok((Input::lines(&args.lines.jsonl, args.lines.row_options())?, 0));
+    }
+    let files = Files::new(args.paths.clone())?.hidden(args.hidden);
+    sniff::check_are_texts(&args.paths, args.lines.as_text)?;
+    Ok((Input::Walk(files), 0))
+}
+
+/// The options for parameters, with the common shingles of the documents if these are to be
+/// learned.
+fn given(args: &Add, sets: bool) -> Result<Given, Failure> {
+    args.given.learned(
+        &args.index,
+        sets,
+        |params| fields(args, params),
+        || {
+            common::check_readable_twice(&args.lines.jsonl)?;
+            Ok(input_of(args)?.0)
+        },
+    )
 }
 
 /// Prints the counts of the run; adds them to the message if the run failed.

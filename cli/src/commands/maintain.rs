@@ -203,6 +203,11 @@ fn shingles(params: &Params) -> String {
         text.push_str(" without ");
         text.push_str(&counted(stop, "stop word"));
     }
+    let common = params.common().map_or(0, |common| common.hashes().len()) as u64;
+    if common > 0 {
+        text.push_str(", common: ");
+        text.push_str(&counted(common, "shingle"));
+    }
     // Items are never normalised unless folding was requested.
     if params.shingles() != Shingles::Items || matches!(params.normalise(), Normalise::Fold(_)) {
         text.push_str(", ");

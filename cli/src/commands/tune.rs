@@ -5,6 +5,7 @@
 mod advice;
 mod advised;
 mod choices;
+mod common;
 mod plot;
 mod sample;
 mod signs;
@@ -21,6 +22,7 @@ use nearkin_input::files;
 use nearkin_input::files::Files;
 use nearkin_input::lines::Lines;
 use nearkin_input::sniff;
+use nearkin_kit::args::params::Given;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::{Reading, Sketched};
@@ -42,7 +44,11 @@ use sample::{Agreement, Costs, Reservoir, Sample};
 const BELOW: usize = 5;
 
 pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
-    let mut params = args.given.params()?;
+    let given = match args.given.share_of_common() {
+        Some(share) => common::learned(args, share, || input_of(args), output)?,
+        None => args.given.clone(),
+    };
+    let mut params = given.params()?;
     nearkin_kit::input::opened::check_of_documents(&params, "tune")?;
     let input = input_of(args)?;
     if args.known.is_some() && input.is_none() {
@@ -59,7 +65,7 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
         measured = Measured::summarise(&looks);
         let agreements = sample.agreements(&known);
         if args.known.is_some() {
-            params = for_known(args, params, &agreements, known.len())?;
+            params = for_known(&given, params, &agreements, known.len())?;
         }
         sampled = Some((sample, agreements));
     }
@@ -85,8 +91,8 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
     if !output.json() {
         let chosen = &findings.choices[recommended].params;
         let preset = measured.as_ref().map(|measured| measured.advice().preset);
-        let preset = preset.filter(|_| args.given.is_nothing() && args.known.is_none());
-        advised::command(&args.given, chosen, preset, output)?;
+        let preset = preset.filter(|_| given.is_nothing() && args.known.is_none());
+        advised::command(&given, chosen, preset, output)?;
     }
     output.flush()?;
     findings.advise(recommended);
@@ -185,7 +191,7 @@ fn read(
 /// The parameters for known pairs. If no threshold was given, it is chosen so that most pairs reach
 /// it.
 fn for_known(
-    args: &Tune,
+    given: &Given,
     params: Params,
     agreements: &[Agreement],
     named: usize,
@@ -203,7 +209,7 @@ fn for_known(
             grouped((named - agreements.len()) as u64)
         ));
     }
-    if args.given.threshold().is_some() {
+    if given.threshold().is_some() {
         return Ok(params);
     }
     let choice = Choice { params, is_default: true };
@@ -219,7 +225,7 @@ fn for_known(
         part(25),
         part(50)
     ));
-    args.given.clone().with_threshold(threshold).params().map_err(|failure| {
+    given.clone().with_threshold(threshold).params().map_err(|failure| {
         failure.advise(
             "your pairs share few of these shingles: try words:1 or chars:5, remove dissimilar \
              pairs, or give a --threshold",

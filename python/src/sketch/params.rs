@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::error::{from_engine, raise};
+use crate::sketch::common::common_of;
 use crate::tables::table::converted;
 
 /// The parameters of an index: they determine which signature a text gets, and which documents are
@@ -39,7 +40,7 @@ impl Params {
 impl Params {
     #[new]
     #[pyo3(signature = (threshold=0.7, shingles=None, *, hashes=None, bands=None,
-        recall_target=0.95, lane_bits=None, stop_words=None, passages=None, bag=false,
+        recall_target=0.95, lane_bits=None, stop_words=None, common=None, passages=None, bag=false,
         normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0))]
     #[expect(
         clippy::too_many_arguments,
@@ -55,6 +56,7 @@ impl Params {
         recall_target: f64,
         lane_bits: Option<u32>,
         stop_words: Option<Bound<'_, PyAny>>,
+        common: Option<Bound<'_, PyAny>>,
         passages: Option<&str>,
         bag: bool,
         normalise: Option<&str>,
@@ -98,6 +100,9 @@ impl Params {
             }
             let words = words.try_iter()?.map(|word| word?.extract::<String>());
             builder = builder.stop_words(words.collect::<PyResult<Vec<_>>>()?);
+        }
+        if let Some(common) = common {
+            builder = builder.common(common_of(py, &common)?);
         }
         if let Some(windows) = passages {
             builder = builder.passages(windows.parse().map_err(fail)?);
@@ -191,6 +196,13 @@ impl Params {
     #[getter]
     fn stop_words(&self) -> Vec<String> {
         self.inner.stop_words().map(str::to_owned).collect()
+    }
+
+    /// The hashes of the common shingles, which are left out of the comparison: see
+    /// :func:`learn_common`.
+    #[getter]
+    fn common(&self) -> Vec<u64> {
+        self.inner.common().map_or(Vec::new(), |common| common.hashes().to_vec())
     }
 
     /// How texts are cut into passages (``window:stride`` in words); ``None`` if they are not.
@@ -312,6 +324,9 @@ impl Params {
         let count = p.stop_words().count();
         if count > 0 {
             shown.push(("stop_words", format!("<{count} words>")));
+        }
+        if let Some(common) = p.common() {
+            shown.push(("common", format!("<{} shingles>", common.hashes().len())));
         }
         if let Some(windows) = p.passages() {
             shown.push(("passages", format!("'{windows}'")));

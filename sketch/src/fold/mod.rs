@@ -7,6 +7,7 @@
 use unicode_normalization::char::compose;
 
 pub(crate) mod composites;
+pub(crate) mod digits;
 mod pass;
 pub(crate) mod scripts;
 pub(crate) mod slow;

@@ -21,7 +21,7 @@ pub(crate) fn fold(text: &str, diacritics: bool) -> String {
 }
 
 /// Folds a character: by the table, or by its compatibility decomposition.
-fn fold_char(c: char, out: &mut String) {
+pub(super) fn fold_char(c: char, out: &mut String) {
     if ('\u{e0000}'..='\u{e0fff}').contains(&c) {
         // Default ignorable: dropped.
         return;
@@ -102,7 +102,7 @@ fn is_line_end(c: char) -> bool {
 }
 
 /// Whether folding turns a character into letters and marks only.
-fn is_letter(c: char) -> bool {
+pub(super) fn is_letter(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphabetic();
     }

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::common::Common;
+use super::lists::Lists;
 use super::normalise::Normalise;
 use super::pieces::Windows;
 use super::shape::{Scheme, Shingles};
@@ -29,7 +31,7 @@ pub struct ParamsBuilder {
     lane_bits: Option<u32>,
     /// If `None`, the default of the scheme.
     shingles: Option<Shingles>,
-    stop: Option<Arc<str>>,
+    lists: Lists,
     passages: Option<Windows>,
     bag: bool,
     /// If `None`, the default of the shingles.
@@ -58,7 +60,7 @@ impl ParamsBuilder {
             bands: None,
             lane_bits: None,
             shingles: None,
-            stop: None,
+            lists: Lists::default(),
             passages: None,
             bag: false,
             normalise: None,
@@ -69,7 +71,7 @@ impl ParamsBuilder {
     }
 
     /// A builder with the settings of existing parameters: it builds equal parameters.
-    pub(super) fn from_fields(fields: &Fields, stop: Option<Arc<str>>) -> Self {
+    pub(super) fn from_fields(fields: &Fields, lists: Lists) -> Self {
         Self {
             threshold: fields.threshold,
             recall_target: fields.recall_target,
@@ -77,7 +79,7 @@ impl ParamsBuilder {
             bands: Some((fields.bands as usize, fields.rows as usize)),
             lane_bits: Some(fields.lane_bits),
             shingles: Some(fields.shingles),
-            stop,
+            lists,
             passages: fields.passages,
             bag: fields.bag,
             normalise: Some(fields.normalise)
@@ -164,7 +166,16 @@ impl ParamsBuilder {
         I: IntoIterator<Item = T>,
         T: AsRef<str>,
     {
-        self.stop = stop::list(words).map(Arc::from);
+        self.lists.stop = stop::list(words).map(Arc::from);
+        self
+    }
+
+    /// Sets the shingles that are left out because many documents share them: see [`Common`]. The
+    /// list is stored in the index. It must have been made for the same shingles, normalisation,
+    /// stop list and seed. Not for passages. Default: none.
+    #[must_use]
+    pub fn common(mut self, common: impl Into<Option<Common>>) -> Self {
+        self.lists.common = common.into();
         self
     }
 
@@ -267,7 +278,7 @@ impl ParamsBuilder {
             recall_target: self.recall_target,
         };
         // The other fields are checked first: choosing bands needs valid values.
-        let mut fields = Params::checked(fields, self.stop.clone())?.fields;
+        let mut fields = Params::checked(fields, self.lists.clone())?.fields;
         let (hashes, (bands, rows)) = match self.bands {
             Some((bands, rows)) => (hashes, (narrow("bands", bands)?, narrow("rows", rows)?)),
             None => self.choose(hashes)?,
@@ -276,7 +287,7 @@ impl ParamsBuilder {
         fields.bands = bands;
         fields.rows = rows;
         fields.lane_bits = self.lane_bits_for(rows);
-        Params::checked(fields, self.stop)
+        Params::checked(fields, self.lists)
     }
 
     fn lane_bits_for(&self, rows: u32) -> u32 {

@@ -36,6 +36,7 @@ pub enum Normalise {
 /// Options of [`Normalise::Fold`]. Default: all off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option that is on or off")]
 pub struct FoldOptions {
     /// Removes the marks of Latin, Greek, Cyrillic, Hebrew and Arabic letters: accents, points,
     /// harakat.
@@ -44,12 +45,19 @@ pub struct FoldOptions {
     pub dehyphenate: bool,
     /// Folds capital I to dotless small i, as in Turkish.
     pub turkish: bool,
+    /// Replaces every number by `0`, so that texts that differ only in numbers become equal: log
+    /// lines, for instance. Dates, times, addresses and hexadecimal numbers count as numbers.
+    pub digits: bool,
 }
 
 impl Normalise {
     /// `Fold` without options.
-    pub const FOLD: Self =
-        Self::Fold(FoldOptions { diacritics: false, dehyphenate: false, turkish: false });
+    pub const FOLD: Self = Self::Fold(FoldOptions {
+        diacritics: false,
+        dehyphenate: false,
+        turkish: false,
+        digits: false,
+    });
 
     /// The default for a new index. For items it is `Case`, which leaves them unchanged.
     pub(crate) fn default_of(shingles: Shingles) -> Self {
@@ -63,11 +71,12 @@ impl Normalise {
 
 impl FoldOptions {
     /// The options with their names, in the order of their stored bits.
-    fn all(&mut self) -> [(&'static str, &mut bool); 3] {
+    fn all(&mut self) -> [(&'static str, &mut bool); 4] {
         [
             ("diacritics", &mut self.diacritics),
             ("dehyphenate", &mut self.dehyphenate),
             ("turkish", &mut self.turkish),
+            ("digits", &mut self.digits),
         ]
     }
 
@@ -89,6 +98,13 @@ impl FoldOptions {
     #[must_use]
     pub fn turkish(mut self, turkish: bool) -> Self {
         self.turkish = turkish;
+        self
+    }
+
+    /// Sets the option `digits`.
+    #[must_use]
+    pub fn digits(mut self, digits: bool) -> Self {
+        self.digits = digits;
         self
     }
 }
@@ -119,7 +135,7 @@ impl FromStr for Normalise {
         let unknown = || {
             Error::invalid(format!(
                 "unknown normalisation {text:?}: use none, lower, nfc, case, or fold with options \
-                 from diacritics, dehyphenate and turkish, as fold,diacritics"
+                 from diacritics, dehyphenate, turkish and digits, as fold,diacritics"
             ))
         };
         if name == "fold" {
@@ -156,6 +172,8 @@ pub(super) enum StoredNormalise {
 
 /// The byte that stands for `fold` without options.
 const FOLD: u8 = 2;
+/// The bits of the options, in their order.
+const BITS: [u8; 4] = [1, 2, 4, 8];
 
 impl StoredNormalise {
     pub(super) fn new(normalise: Normalise) -> Self {
@@ -188,7 +206,7 @@ impl Serialize for StoredNormalise {
                 serializer.collect_str(&Normalise::Fold(options))
             }
             Self::Fold(mut options) => {
-                let bits = options.all().into_iter().zip([1, 2, 4]);
+                let bits = options.all().into_iter().zip(BITS);
                 let bits = bits.map(|((_, on), bit)| if *on { bit } else { 0 });
                 serializer.serialize_u8(FOLD + bits.sum::<u8>())
             }
@@ -204,9 +222,9 @@ impl<'de> Deserialize<'de> for StoredNormalise {
         let byte = u8::deserialize(deserializer)?;
         match (byte, byte.checked_sub(FOLD)) {
             (0 | 1, _) => Ok(Self::KeepCase(byte == 1)),
-            (_, Some(bits @ 0..8)) => {
+            (_, Some(bits @ 0..16)) => {
                 let mut options = FoldOptions::default();
-                for ((_, on), bit) in options.all().into_iter().zip([1, 2, 4]) {
+                for ((_, on), bit) in options.all().into_iter().zip(BITS) {
                     *on = bits & bit != 0;
                 }
                 Ok(Self::Fold(options))

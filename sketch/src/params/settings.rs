@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::{Params, ParamsBuilder};
+use super::{Common, Params, ParamsBuilder};
 use crate::{Error, Result};
 
 /// The settings of a text, as names and values. They are separated by commas; a part without `=`
@@ -86,7 +86,8 @@ pub fn unknown(name: &str, known: &str) -> Error {
 
 /// The names of the settings of parameters.
 const KNOWN: &str = "preset, threshold, shingles, hashes, bands, recall, lane_bits, normalise, \
-                     stop_words, passages, bag, keep_case, keep_space, no_nfc, scheme, seed";
+                     stop_words, common, passages, bag, keep_case, keep_space, no_nfc, scheme, \
+                     seed";
 
 impl ParamsBuilder {
     fn set(self, name: &str, text: &str) -> Result<Self> {
@@ -100,6 +101,7 @@ impl ParamsBuilder {
             "lane_bits" => self.lane_bits(plain(name, COUNT, text)?),
             "normalise" => self.normalise(value(name, text)?),
             "stop_words" => self.stop_words(text.split_whitespace()),
+            "common" => self.common(value::<Common>(name, text)?),
             "passages" => self.passages(value(name, text)?),
             "bag" => self.bag(plain(name, SWITCH, text)?),
             "keep_case" => self.keep_case(plain(name, SWITCH, text)?),
@@ -123,9 +125,10 @@ impl Params {
     /// Parameters from settings, each with its name and its value as text: `preset` (a
     /// [`Preset`](crate::Preset), applied first), `threshold`, `shingles` (`words:3`), `hashes`,
     /// `bands` (`17x5`: bands and rows), `recall`, `lane_bits`, `normalise`, `stop_words`
-    /// (separated by spaces), `passages` (`200:100`), `bag`, `keep_case`, `keep_space`, `no_nfc`
-    /// (`true` or `false`), `scheme`, `seed`. Their meaning is that of the methods of
-    /// [`ParamsBuilder`]. For configuration files, and for programs in other languages.
+    /// (separated by spaces), `common` (a [`Common`] as text), `passages` (`200:100`), `bag`,
+    /// `keep_case`, `keep_space`, `no_nfc` (`true` or `false`), `scheme`, `seed`. Their meaning is
+    /// that of the methods of [`ParamsBuilder`]. For configuration files, and for programs in other
+    /// languages.
     ///
     /// ```
     /// # use nearkin_sketch as nearkin;
@@ -199,6 +202,7 @@ mod tests {
             ("lane_bits", "8"),
             ("normalise", "fold,diacritics"),
             ("stop_words", "the a of"),
+            ("common", "nearkin-common-1 any 0123456789abcdef"),
             ("passages", "50:25"),
             ("bag", "true"),
             ("keep_case", "true"),
@@ -213,7 +217,7 @@ mod tests {
             let wrong = Params::builder().set(name, "?");
             assert!(name == "stop_words" || wrong.is_err(), "{name}");
             let said = wrong.err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(!said.contains("digit") && !said.contains("literal"), "{said}");
+            assert!(!said.contains("invalid digit") && !said.contains("literal"), "{said}");
         }
         assert_eq!(KNOWN.split(", ").count(), all.len() + 1);
         let error = Params::from_settings([("threshold", "x")]).unwrap_err().to_string();

@@ -2,6 +2,10 @@
 //!
 //! The order of the fields is frozen. `Params` checks the values.
 
+use std::sync::Arc;
+
+use super::common::Common;
+use super::lists::Lists;
 use super::normalise::StoredNormalise;
 use super::pieces::Windows;
 use super::shape::{Scheme, Shingles};
@@ -41,26 +45,32 @@ pub(super) enum StoredShingles {
     WordsWithout(u32, String),
     /// A passage index: words in a shingle, window, stride, stop list.
     WordsInPassages(u32, u32, u32, Option<String>),
+    /// Shingles of any kind with a list of common shingles: kind, stop list, the list.
+    WithCommon(Shingles, Option<String>, Common),
 }
 
 impl From<Params> for Stored {
     fn from(params: Params) -> Self {
         let f = params.fields;
-        let shingles = match (f.shingles, params.stop) {
-            (Shingles::Words(units), stop) if f.passages.is_some() => {
-                let (window, stride) = f.passages.map_or((1, 1), Windows::parts);
-                let stop = stop.map(|stop| stop.as_ref().to_owned());
-                StoredShingles::WordsInPassages(units, window, stride, stop)
+        let Lists { stop, common } = params.lists;
+        let stored = |stop: Arc<str>| stop.as_ref().to_owned();
+        let shingles = match (f.shingles, stop, common) {
+            (shingles, stop, Some(common)) => {
+                StoredShingles::WithCommon(shingles, stop.map(stored), common)
             }
-            (Shingles::Words(units), None) => StoredShingles::Words(units),
-            (Shingles::Words(units), Some(stop)) => {
-                StoredShingles::WordsWithout(units, stop.as_ref().to_owned())
+            (Shingles::Words(units), stop, None) if f.passages.is_some() => {
+                let (window, stride) = f.passages.map_or((1, 1), Windows::parts);
+                StoredShingles::WordsInPassages(units, window, stride, stop.map(stored))
+            }
+            (Shingles::Words(units), None, None) => StoredShingles::Words(units),
+            (Shingles::Words(units), Some(stop), None) => {
+                StoredShingles::WordsWithout(units, stored(stop))
             }
             // These kinds have no stop list.
-            (Shingles::Tokens(units), _) => StoredShingles::Tokens(units),
-            (Shingles::Chars(units), _) => StoredShingles::Chars(units),
-            (Shingles::Lines(units), _) => StoredShingles::Lines(units),
-            (Shingles::Items, _) => StoredShingles::Items,
+            (Shingles::Tokens(units), ..) => StoredShingles::Tokens(units),
+            (Shingles::Chars(units), ..) => StoredShingles::Chars(units),
+            (Shingles::Lines(units), ..) => StoredShingles::Lines(units),
+            (Shingles::Items, ..) => StoredShingles::Items,
         };
         Self {
             scheme: f.scheme,
@@ -84,7 +94,7 @@ impl TryFrom<Stored> for Params {
     type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
-        let mut passages = None;
+        let (mut passages, mut common) = (None, None);
         let (shingles, stop) = match stored.shingles {
             StoredShingles::Words(units) => (Shingles::Words(units), None),
             StoredShingles::Tokens(units) => (Shingles::Tokens(units), None),
@@ -95,6 +105,10 @@ impl TryFrom<Stored> for Params {
             StoredShingles::WordsInPassages(units, window, stride, stop) => {
                 passages = Some(Windows::new(window, stride)?);
                 (Shingles::Words(units), stop)
+            }
+            StoredShingles::WithCommon(shingles, stop, list) => {
+                common = Some(list);
+                (shingles, stop)
             }
         };
         let fields = Fields {
@@ -112,6 +126,6 @@ impl TryFrom<Stored> for Params {
             threshold: stored.threshold,
             recall_target: stored.recall_target,
         };
-        Self::checked(fields, stop.map(Into::into))
+        Self::checked(fields, Lists { stop: stop.map(Into::into), common })
     }
 }

@@ -1,7 +1,7 @@
 //! Limits, choice of bands, ids and messages of the parameters.
 
 use super::stored::Stored;
-use super::{Normalise, Params, ParamsBuilder, Scheme, Shingles};
+use super::{Common, Normalise, Params, ParamsBuilder, Scheme, Shingles};
 use crate::ErrorKind;
 
 fn bands(threshold: f64) -> (usize, usize, u32) {
@@ -269,6 +269,9 @@ fn the_signature_id_covers_just_what_signatures_depend_on() {
         Params::builder().normalise("fold,diacritics".parse().unwrap()),
         Params::builder().normalise("fold,dehyphenate".parse().unwrap()),
         Params::builder().normalise("fold,turkish".parse().unwrap()),
+        Params::builder().normalise("fold,digits".parse().unwrap()),
+        Params::builder().common(Common::from_hashes([7]).unwrap()),
+        Params::builder().common(Common::from_hashes([7, 8]).unwrap()),
     ];
     let mut ids: Vec<u64> = vec![base.signature_id()];
     ids.extend(other.iter().map(|builder| builder.clone().build().unwrap().signature_id()));
@@ -300,8 +303,15 @@ fn costly_parameters_are_warned_of() {
 
 #[test]
 fn a_normalisation_is_its_text_and_its_stored_form() {
-    let texts =
-        ["none", "lower", "nfc", "case", "fold", "fold,turkish", "fold,diacritics,dehyphenate"];
+    let texts = [
+        "none",
+        "lower",
+        "nfc",
+        "case",
+        "fold",
+        "fold,turkish",
+        "fold,diacritics,dehyphenate,digits",
+    ];
     for text in texts {
         let normalise: Normalise = text.parse().unwrap();
         assert_eq!(normalise.to_string(), text);

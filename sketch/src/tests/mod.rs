@@ -1,6 +1,8 @@
 //! Tests of the pure part: paths that must agree, known answers, and statistics.
 
 #[cfg(test)]
+mod common;
+#[cfg(test)]
 mod definition;
 #[cfg(test)]
 mod fold;
@@ -28,3 +30,5 @@ mod tables;
 mod textbook_example;
 #[cfg(test)]
 mod vectors;
+#[cfg(test)]
+mod vectors_lists;

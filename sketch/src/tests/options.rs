@@ -6,10 +6,12 @@ use super::definition::{Class, class, fold, is_white};
 
 /// The options of `fold`, as steps before and after it.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option that is on or off")]
 pub(crate) struct OptionsCase {
     pub(crate) diacritics: bool,
     pub(crate) dehyphenate: bool,
     pub(crate) turkish: bool,
+    pub(crate) digits: bool,
 }
 
 /// Normalisation `fold` with options, before the handling of white space.
@@ -20,6 +22,9 @@ pub(crate) fn fold_with(text: &str, options: OptionsCase) -> String {
     }
     if options.turkish {
         text = dotted(&text);
+    }
+    if options.digits {
+        text = without_numbers(&text);
     }
     let folded = fold(&text);
     if options.diacritics {
@@ -77,6 +82,55 @@ fn dotted(text: &str) -> String {
         at += 1;
     }
     out
+}
+
+fn without_numbers(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let is_digit = |at: usize| is_digit(chars[at]);
+    let in_run = |at: usize| chars[at].is_ascii_alphabetic() || is_digit(at);
+    let mut is_number = vec![false; chars.len()];
+    let mut start = 0;
+    while start < chars.len() {
+        let end = (start..chars.len()).find(|at| !in_run(*at)).unwrap_or(chars.len());
+        let prefix = matches!(chars[start..end], ['0', 'x' | 'X', _, ..]);
+        let first = if prefix { start + 2 } else { start };
+        let mut beside = [start.wrapping_sub(1), end].into_iter().filter_map(|at| chars.get(at));
+        let hexadecimal = (first..end).all(|at| chars[at].is_ascii_hexdigit() || is_digit(at))
+            && (start..end).any(is_digit)
+            && !beside.any(|c| is_letter(*c));
+        for (at, is_number) in is_number.iter_mut().enumerate().take(end).skip(start) {
+            *is_number = hexadecimal || is_digit(at);
+        }
+        start = end + 1;
+    }
+    let parts = is_number.clone();
+    for at in 1..chars.len().saturating_sub(1) {
+        if parts[at - 1] && parts[at + 1] && separates(&fold(&chars[at].to_string())) {
+            is_number[at] = true;
+        }
+    }
+    let mut out = String::new();
+    for (at, c) in chars.iter().enumerate() {
+        if !is_number[at] {
+            out.push(*c);
+        } else if at == 0 || !is_number[at - 1] {
+            out.push('0');
+        }
+    }
+    out
+}
+
+fn is_digit(c: char) -> bool {
+    let folded: Vec<char> = fold(&c.to_string()).chars().collect();
+    let numeric = |c: &char| class(*c) == Class::Number && *c != '\u{66b}';
+    let [first, .., last] = folded[..] else { return folded.iter().any(numeric) };
+    numeric(&first)
+        && numeric(&last)
+        && folded.iter().all(|c| numeric(c) || separates(&c.to_string()))
+}
+
+fn separates(folded: &str) -> bool {
+    [".", ",", ":", "/", "-", "'", "_", "\u{66b}", "\u{66c}"].contains(&folded)
 }
 
 /// The marks that `diacritics` removes, as listed in `docs/reference/SIGNATURES.md`.

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::naive;
 use crate::hash::{finalise, split_mix};
-use crate::{ErrorKind, FoldOptions, Normalise, Params, Scheme, Shingles, Sketcher};
+use crate::{Common, ErrorKind, FoldOptions, Normalise, Params, Scheme, Shingles, Sketcher};
 
 /// Number of bytes that choose the parameters.
 const CHOICES: usize = 5;
@@ -23,12 +23,14 @@ pub(crate) fn check(data: &[u8]) {
     choices[..taken.len()].copy_from_slice(taken);
     let Some(params) = params(choices) else { return };
     let text = String::from_utf8_lossy(text);
+    let mut sums = sums(&units(&params, &text), &params);
+    let params = with_common(params, choices[0] / 5, &mut sums);
     let sketcher = Sketcher::new(&params);
     let sign = || match params.shingles() {
         Shingles::Items => sketcher.items(text.split('|')),
         _ => sketcher.text(&text),
     };
-    let hashes = hashes(&params, sums(&units(&params, &text), &params));
+    let hashes = hashes(&params, sums);
     match sign() {
         Ok(signature) => {
             assert_eq!(signature.as_bytes(), rows(&params, &hashes), "{params:?} {text:?}");
@@ -77,7 +79,7 @@ fn normalise(letters: u8, flags: u8) -> Normalise {
         1 => Normalise::FOLD,
         _ => {
             let options = FoldOptions::default().diacritics(two).dehyphenate(eight).turkish(bits);
-            Normalise::Fold(options)
+            Normalise::Fold(options.digits(letters / 3 % 2 == 1))
         }
     }
 }
@@ -102,8 +104,8 @@ pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
         Normalise::Nfc => text.nfc().collect(),
         Normalise::Lower => definition::lower(text).collect(),
         Normalise::Case => definition::case(text),
-        Normalise::Fold(FoldOptions { diacritics, dehyphenate, turkish, .. }) => {
-            options::fold_with(text, OptionsCase { diacritics, dehyphenate, turkish })
+        Normalise::Fold(FoldOptions { diacritics, dehyphenate, turkish, digits }) => {
+            options::fold_with(text, OptionsCase { diacritics, dehyphenate, turkish, digits })
         }
     }
 }
@@ -153,6 +155,22 @@ fn sums(units: &[String], params: &Params) -> Vec<u64> {
     let width = params.shingles().units().min(units.len()).max(1);
     let add = |sum: u64, unit: &u64| sum.wrapping_mul(0xd134_2543_de82_ef93).wrapping_add(*unit);
     units.windows(width).map(|window| window.iter().fold(0, add)).collect()
+}
+
+/// Makes some of the shingles common and drops them, unless there are no others.
+fn with_common(params: Params, choice: u8, sums: &mut Vec<u64>) -> Params {
+    let is_common = |sum: &u64| match choice % 4 {
+        0 | 1 => false,
+        2 => finalise(*sum).is_multiple_of(3),
+        _ => !finalise(*sum).is_multiple_of(8),
+    };
+    let common: BTreeSet<u64> =
+        sums.iter().filter(|sum| is_common(sum)).map(|sum| finalise(*sum)).collect();
+    let Ok(list) = Common::from_hashes(common) else { return params };
+    if !sums.iter().all(is_common) {
+        sums.retain(|sum| !is_common(sum));
+    }
+    params.to_builder().common(list).build().expect("fits any parameters of texts and sets")
 }
 
 /// The distinct hashes of the shingles. For a bag, also the hashes of the repeats.

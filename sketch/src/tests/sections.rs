@@ -38,7 +38,12 @@ fn all_kinds(text: &str) {
     let others = [Shingles::Tokens(3), Shingles::Chars(1), Shingles::Chars(5)];
     for shingles in kinds.chain(others) {
         let params = || Params::builder().shingles(shingles);
-        let options = FoldOptions { dehyphenate: true, turkish: true, ..FoldOptions::default() };
+        let options = FoldOptions {
+            dehyphenate: true,
+            turkish: true,
+            digits: true,
+            ..FoldOptions::default()
+        };
         check(params(), text);
         check(params().normalise(Normalise::Case).keep_space(true), text);
         check(params().normalise(Normalise::Fold(options)), text);

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::steps;
+use super::vectors_lists::NOTICE;
 use crate::band::{band_key, key_hash};
 use crate::normalise::Rules;
 use crate::{FoldOptions, Normalise, Params, ParamsBuilder, Scheme, Shingles, Signature, Sketcher};
@@ -57,7 +58,10 @@ fn input(name: &str) -> String {
         let texts = texts_to_fold().into_iter().map(|(_, text)| text);
         return texts.collect::<Vec<_>>().join("\n");
     }
-    let mut known = INPUTS.iter().chain(&WORDLESS);
+    if name == "digits" {
+        return super::vectors_lists::texts_with_digits().join("\n");
+    }
+    let mut known = INPUTS.iter().chain(&WORDLESS).chain([&NOTICE]);
     known.find(|(known, _)| *known == name).unwrap().1.to_owned()
 }
 
@@ -76,7 +80,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn vector(builder: ParamsBuilder, name: &str) -> String {
+pub(super) fn vector(builder: ParamsBuilder, name: &str) -> String {
     let params = builder.build().unwrap();
     let flags = [
         (params.bag(), "bag"),
@@ -140,7 +144,7 @@ fn vectors() -> String {
 }
 
 /// JSON with everything outside printable ASCII escaped.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for unit in text.encode_utf16() {
         match u8::try_from(unit) {
@@ -156,7 +160,7 @@ fn inputs() -> String {
     texts.map(input_line).collect()
 }
 
-fn input_line((name, text): &(&str, &str)) -> String {
+pub(super) fn input_line((name, text): &(&str, &str)) -> String {
     [name, " ", &quoted(text), "\n"].concat()
 }
 
@@ -201,20 +205,20 @@ fn ids() -> String {
     all.map(|builder| id(builder.normalise(Normalise::Case))).concat()
 }
 
-fn id(builder: ParamsBuilder) -> String {
+pub(super) fn id(builder: ParamsBuilder) -> String {
     let params = builder.build().unwrap();
     let (signature, whole) = (params.signature_id(), params.id());
     format!("{}\n{signature:016x} {whole:016x}\n", params.text())
 }
 
 /// The printed block of this name.
-fn block(name: &str) -> &'static str {
+pub(super) fn block(name: &str) -> &'static str {
     let start = format!("```{name}\n");
     let (_, rest) = DOCUMENT.split_once(&start).unwrap_or_else(|| panic!("no block {name}"));
     rest.split_once("```").unwrap().0
 }
 
-fn check(name: &str, computed: &str) {
+pub(super) fn check(name: &str, computed: &str) {
     assert!(
         block(name) == computed,
         "docs/reference/SIGNATURES.md, block {name}, should be\n{computed}"

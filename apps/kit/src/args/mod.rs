@@ -1,5 +1,6 @@
 //! Options that several commands have.
 
+mod common;
 pub mod conditions;
 pub mod lines;
 mod opening;

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use nearkin::{Index, Params, Shingles};
+use nearkin::{Common, Index, Params, Shingles};
 
+use super::common::CommonGiven;
 use super::params::Given;
 use crate::failure::Failure;
+use crate::input::common;
+use crate::input::documents::Input;
 use crate::input::opened::{self, Load};
 use crate::output;
 use nearkin_input::fields::Fields;
@@ -46,6 +49,45 @@ impl Given {
         let index = opened::create(dir, &params, load)?;
         output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
         Ok((index, fields))
+    }
+
+    /// The share of documents from which common shingles are to be learned.
+    pub fn share_of_common(&self) -> Option<f64> {
+        match self.ignore_common {
+            Some(CommonGiven::Share(share)) => Some(share),
+            _ => None,
+        }
+    }
+
+    /// Sets the list of common shingles.
+    #[must_use]
+    pub fn with_common(mut self, common: Option<Common>) -> Self {
+        self.ignore_common = common.map(CommonGiven::List);
+        self
+    }
+
+    /// Learns the common shingles of the documents, if the index is new and a share was given. The
+    /// result has the list in place of the share.
+    pub fn learned(
+        &self,
+        dir: &Path,
+        sets: bool,
+        fields: impl Fn(&Params) -> Result<Fields, Failure>,
+        input: impl FnOnce() -> Result<Input, Failure>,
+    ) -> Result<Self, Failure> {
+        let Some(share) = self.share_of_common() else { return Ok(self.clone()) };
+        if opened::exists(dir)? {
+            return Ok(self.clone());
+        }
+        let mut given = self.clone().with_common(None);
+        if sets {
+            given = given.or_shingles(Shingles::Items);
+        }
+        let params = given.params()?;
+        let fields = fields(&params)?;
+        let mut input = input()?.of_fields(&fields);
+        let learned = common::learn(&params, share, &mut input, fields)?;
+        Ok(given.with_common(learned.list))
     }
 
     /// Fails if the given parameters differ from those of the index.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use nearkin::{Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles, Windows};
 
+use super::common::CommonGiven;
 use crate::failure::Failure;
 use nearkin_input::files;
 
@@ -72,6 +73,16 @@ pub struct Given {
     #[arg(long, value_name = "FILE", value_parser = StopWords::read)]
     stop: Option<StopWords>,
 
+    /// Ignore what many documents share (notices, licences, menus): a share such as 5%, or a list
+    ///
+    /// With a share, the documents are read twice: shingles that at least so many of them have (and
+    /// at least ten) neither make texts similar nor find them. An existing index has its own list.
+    /// `nearkin tune --ignore-common 5% --out FILE` shows what would be left out and writes a list;
+    /// it is stored with the index, and has at most 8,192 shingles.
+    #[arg(long, visible_alias = "common", value_name = "SHARE|FILE")]
+    #[arg(value_parser = CommonGiven::parse)]
+    pub(super) ignore_common: Option<CommonGiven>,
+
     /// Count a repeated shingle as often as it occurs, not once
     #[arg(long)]
     bag: bool,
@@ -82,7 +93,8 @@ pub struct Given {
     /// fold equates spellings that readers consider the same: curly and straight quotes, ligatures,
     /// full-width letters, soft hyphens, composed and decomposed accents. Options follow after
     /// commas: diacritics drops accents and vowel points; dehyphenate joins words split at line
-    /// ends; turkish keeps the dotless i. Example: fold,diacritics,dehyphenate.
+    /// ends; turkish keeps the dotless i; digits reads every number as 0. Example:
+    /// fold,diacritics,dehyphenate.
     #[arg(long, value_name = "N", value_parser = |text: &str| text.parse::<Normalise>())]
     normalise: Option<Normalise>,
 
@@ -235,6 +247,7 @@ impl Given {
             option("recall", self.recall.map(|recall| recall.to_string())),
             // The path of the list and the seed, which may be secret, are not repeated.
             option("stop", self.stop.as_ref().map(|_| "FILE".to_owned())),
+            option("ignore-common", self.ignore_common.as_ref().map(CommonGiven::spelled)),
             option("normalise", self.normalise.map(|normalise| normalise.to_string())),
             option("lane-bits", self.lane_bits.map(|bits| bits.to_string())),
             option("scheme", self.scheme.map(|scheme| scheme.to_string())),
@@ -256,6 +269,7 @@ impl Given {
 
     /// The parameters of a new index.
     pub fn params(&self) -> Result<Params, Failure> {
+        self.check_common()?;
         Ok(self.builder().build()?)
     }
 
@@ -275,7 +289,21 @@ impl Given {
         if given.threshold.is_some() || given.recall.is_some() || given.hashes.is_some() {
             builder = builder.choose_bands();
         }
+        if params.common().is_none() {
+            self.check_common()?;
+        }
         Ok(given.apply(builder).build()?)
+    }
+
+    /// Fails if a list would have to be learned: the commands that can have done so before.
+    fn check_common(&self) -> Result<(), Failure> {
+        if self.ignore_common.as_ref().is_none_or(|given| given.list().is_some()) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "only add, dedup and tune learn common shingles from documents",
+            "`nearkin tune PATH --ignore-common SHARE --out FILE` makes a list; give FILE here",
+        ))
     }
 
     fn apply(&self, mut builder: ParamsBuilder) -> ParamsBuilder {
@@ -314,6 +342,9 @@ impl Given {
         }
         if let Some(stop) = &self.stop {
             builder = builder.stop_words(&stop.0);
+        }
+        if let Some(list) = self.ignore_common.as_ref().and_then(CommonGiven::list) {
+            builder = builder.common(list.clone());
         }
         if let Some(lane_bits) = self.lane_bits {
             builder = builder.lane_bits(lane_bits);
@@ -368,6 +399,7 @@ impl Given {
             let here = params.stop_words().count();
             found.push(format!("--stop has other words than the {here} of the index"));
         }
+        found.extend(self.ignore_common.as_ref().and_then(|given| given.difference(params)));
         if self.seed.is_some_and(|seed| seed != params.seed()) {
             // The message omits the value: it may be secret.
             found.push("--seed differs from the seed of the index".to_owned());

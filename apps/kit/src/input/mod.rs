@@ -3,6 +3,7 @@
 //! From paths to documents with a place (file and line), in bounded memory. Knows formats and the
 //! printing of notes; knows no command.
 
+pub mod common;
 pub mod content;
 pub mod documents;
 pub mod doubts;

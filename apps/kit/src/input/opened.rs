@@ -232,8 +232,13 @@ pub fn describe(params: &Params) -> String {
     };
     let passages = params.passages();
     let passages = passages.map_or_else(String::new, |windows| format!("passages {windows}, "));
+    let common = params.common().map_or(0, |common| common.hashes().len());
+    let common = match common as u64 {
+        0 => String::new(),
+        common => format!(" without {}", output::counted(common, "common one")),
+    };
     format!(
-        "{passages}threshold {}, {what}, {} hashes of {} bits, {} bands of {} rows",
+        "{passages}threshold {}, {what}{common}, {} hashes of {} bits, {} bands of {} rows",
         params.threshold(),
         params.hashes(),
         params.lane_bits(),

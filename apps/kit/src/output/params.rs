@@ -17,6 +17,7 @@ pub struct ParamsObject {
     #[serde(skip_serializing_if = "Option::is_none")]
     passages: Option<String>,
     stop_words: usize,
+    common_shingles: usize,
     bag: bool,
     normalise: String,
     keep_case: bool,
@@ -38,6 +39,7 @@ impl ParamsObject {
             shingles: params.shingles().to_string(),
             passages: params.passages().map(|windows| windows.to_string()),
             stop_words: params.stop_words().count(),
+            common_shingles: params.common().map_or(0, |common| common.hashes().len()),
             bag: params.bag(),
             normalise: params.normalise().to_string(),
             keep_case: params.keep_case(),

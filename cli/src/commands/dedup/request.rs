@@ -19,8 +19,10 @@ use nearkin_input::files;
 use nearkin_input::raw;
 use nearkin_input::source::RowOptions;
 use nearkin_kit::args::lines::LinesGiven;
-use nearkin_kit::args::params::THRESHOLD_DEFAULT;
+use nearkin_kit::args::params::{Given, THRESHOLD_DEFAULT};
 use nearkin_kit::failure::Failure;
+use nearkin_kit::input::common;
+use nearkin_kit::input::documents::Input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::input::shards;
@@ -123,18 +125,12 @@ impl<'a> Request<'a> {
             ));
         }
         let index = args.index.as_deref().map(opened::to_read).transpose()?;
-        let (params, alike) = params(args, index.as_ref())?;
+        let given = given(args, files, &rows, index.as_ref())?;
+        let (params, alike) = params(args, given, index.as_ref())?;
         let deciding = deciding(args);
         let guard = guard(args, deciding)?;
         let archive = index.map(|index| ArchiveIndex::new(args, index, alike)).transpose()?;
-        let lines = LinesGiven {
-            jsonl: files.to_vec(),
-            key_field: args.key_field.clone(),
-            text_field: args.text_field.clone(),
-            items_field: args.items_field.clone(),
-            ..LinesGiven::default()
-        };
-        let fields = lines.fields(&params)?.with_key_optional();
+        let fields = fields(args, files, &params)?;
         let names = files.iter().map(|path| name_of(path)).collect();
         Ok(Self {
             args,
@@ -249,13 +245,49 @@ fn guard(args: &Dedup, deciding: Deciding) -> Result<Guard, Failure> {
     }
 }
 
-/// The parameters of the index of kept documents, and the similarity or containment that makes a
-/// document a duplicate.
-fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
+/// The fields to read in each line.
+fn fields(args: &Dedup, files: &[PathBuf], params: &Params) -> Result<Fields, Failure> {
+    let lines = LinesGiven {
+        jsonl: files.to_vec(),
+        key_field: args.key_field.clone(),
+        text_field: args.text_field.clone(),
+        items_field: args.items_field.clone(),
+        ..LinesGiven::default()
+    };
+    Ok(lines.fields(params)?.with_key_optional())
+}
+
+/// The options for parameters. Without an archive, common shingles are learned from the input if a
+/// share was given.
+fn given(
+    args: &Dedup,
+    files: &[PathBuf],
+    rows: &RowOptions,
+    archive: Option<&Reader>,
+) -> Result<Given, Failure> {
     let given = match args.items_field {
         Some(_) if archive.is_none() => args.given.clone().or_shingles(Shingles::Items),
         _ => args.given.clone(),
     };
+    let Some(share) = given.share_of_common().filter(|_| archive.is_none()) else {
+        return Ok(given);
+    };
+    common::check_readable_twice(files)?;
+    let given = given.with_common(None);
+    let params = given.params()?;
+    let fields = fields(args, files, &params)?;
+    let mut input = Input::lines(files, rows.clone())?.of_fields(&fields);
+    let learned = common::learn(&params, share, &mut input, fields)?;
+    Ok(given.with_common(learned.list))
+}
+
+/// The parameters of the index of kept documents, and the similarity or containment that makes a
+/// document a duplicate.
+fn params(
+    args: &Dedup,
+    given: Given,
+    archive: Option<&Reader>,
+) -> Result<(Params, Alike), Failure> {
     let own = given.threshold().or(archive.map(|archive| archive.params().threshold()));
     let alike = match args.contained {
         Some(contained) => {

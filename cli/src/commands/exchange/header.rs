@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nearkin::{Normalise, Params};
+use nearkin::{Common, Normalise, Params};
 use serde::{Deserialize, Serialize};
 
 use nearkin_kit::failure::Failure;
@@ -49,7 +49,8 @@ impl Header {
         // so that older versions of nearkin can read all other exports.
         let fold = matches!(params.normalise(), Normalise::Fold(_));
         let fold = fold.then(|| ("normalise", params.normalise().to_string()));
-        let pairs = pairs.into_iter().chain(stop).chain(fold);
+        let common = params.common().map(|common| ("common", common.to_string()));
+        let pairs = pairs.into_iter().chain(stop).chain(common).chain(fold);
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
         Self {
             nearkin: MAGIC.to_owned(),
@@ -95,8 +96,11 @@ impl Header {
         } else {
             Normalise::Case
         };
+        let has_common = self.parameters.contains_key("common");
+        let common = if has_common { Some(self.value::<Common>("common", name)?) } else { None };
         let params = Params::builder()
             .normalise(normalise)
+            .common(common)
             .scheme(self.value("scheme", name)?)
             .seed(self.value("seed", name)?)
             .hashes(self.value("hashes", name)?)
@@ -144,6 +148,7 @@ mod tests {
             Params::builder().scheme(Scheme::external("datasketch-2.0").unwrap()),
             Params::builder().scheme(Scheme::Textbook),
             Params::builder().stop_words(["the", "a\u{e9}", "of"]),
+            Params::builder().common(Common::from_hashes([7, 9]).unwrap()),
             Params::builder().normalise(Normalise::Case),
             Params::builder().normalise("fold,diacritics,turkish".parse().unwrap()),
         ];

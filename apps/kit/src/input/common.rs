@@ -1,0 +1,80 @@
+//! Learns common shingles from the documents of a command, before it reads them for its task.
+
+use std::path::PathBuf;
+
+use nearkin::{Common, CommonLearner, CommonShingle, Params};
+
+use super::content::Reading;
+use super::documents::Input;
+use super::pipeline::{self, Pace};
+use super::shards;
+use crate::failure::Failure;
+use crate::output::progress::Progress;
+use crate::output::{self, counted};
+use nearkin_input::fields::Fields;
+use nearkin_input::files;
+
+/// The shingles that many of the documents have.
+pub struct LearnedCommon {
+    /// The most frequent ones first.
+    pub shingles: Vec<CommonShingle>,
+    /// The list, `None` if there are no such shingles.
+    pub list: Option<Common>,
+    /// The number of different documents that were counted.
+    pub documents: u64,
+}
+
+/// Fails if a file cannot be read twice.
+pub fn check_readable_twice(paths: &[PathBuf]) -> Result<(), Failure> {
+    for path in shards::expand(paths)? {
+        if files::length(&path)?.is_none() {
+            return Err(Failure::new(
+                format!(
+                    "--ignore-common reads the documents twice; {} is a stream",
+                    path.display()
+                ),
+                "give a regular file, or a list: `nearkin tune --ignore-common SHARE --out FILE`",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads all documents, and lists the shingles that at least this share of them has. Documents that
+/// cannot be read are passed over: the command itself names them.
+pub fn learn(
+    params: &Params,
+    share: f64,
+    input: &mut Input,
+    fields: Fields,
+) -> Result<LearnedCommon, Failure> {
+    let mut learner = CommonLearner::new(params)?;
+    let reading = Reading::new(learner.sketcher(), fields);
+    let (unit, total) = input.size();
+    let progress = Progress::start("looking for common shingles", unit, total);
+    let work = |raw| reading.original(raw).map(|(_, document)| document);
+    pipeline::run(input, Pace::Full, &progress, work, |chunk| {
+        for document in chunk.into_iter().flatten() {
+            learner.add(&document)?;
+        }
+        Ok(())
+    })?;
+    drop(progress);
+    let list = learner.common(share)?;
+    let shingles = learner.shingles(share)?;
+    let documents = learner.documents();
+    let of = counted(documents, "different text");
+    match shingles.len() as u64 {
+        0 => output::note(format!("no shingle is in {} of {of}", percent(share))),
+        found => output::note(format!(
+            "{} in at least {} of {of} left out",
+            counted(found, "shingle"),
+            percent(share)
+        )),
+    }
+    Ok(LearnedCommon { shingles, list, documents })
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 1e2)
+}
