@@ -89,7 +89,9 @@ def main() -> None:
             print(f"query from text                            {by_text * 1e6:12.2f} us")
             print(f"query from a signature                     {by_signature * 1e6:12.2f} us")
             print(f"query_many, each                           {many * 1e6:12.2f} us")
-        tell("dedup, list[str]", median(lambda: nk.dedup(texts, params=PARAMS, threads=1)))
+        how = {"params": PARAMS, "threads": 1}
+        tell("dedup by the estimate", median(lambda: nk.dedup(texts, estimate=True, **how)))
+        tell("dedup, list[str]", median(lambda: nk.dedup(texts, guard="rare", **how)))
 
 
 if __name__ == "__main__":

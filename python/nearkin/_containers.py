@@ -30,6 +30,8 @@ On = str | int | Sequence[Any]
 TABLES = ("pandas.DataFrame", "polars.DataFrame", "arrow.Table", "datasets", "records")
 #: Kinds whose rows are decided while they are read.
 STREAMS = ("arrow.Reader", "datasets.Iterable", "iterator")
+#: Added columns that name other rows.
+ROWS_NAMED = ("duplicate_of", "similar_to")
 
 
 class Row(NamedTuple):
@@ -44,17 +46,28 @@ class Row(NamedTuple):
     cluster_size: int | None
     #: The row that this row duplicates: its number, or its key if ``key`` was given.
     duplicate_of: Any
-    #: Similarity to that row or document.
+    #: Similarity to that row or document, or to that of ``similar_to``.
     similarity: float | None
     #: The document of ``against`` that this row duplicates.
     index_key: Any = None
-    #: With ``exact=True``: how much of the smaller document the larger one contains.
+    #: If shingles decided: how much of the smaller document the larger one contains.
     contained: float | None = None
-    #: With ``exact=True``: the number of shingles of this row, of the document that it duplicates,
-    #: and of both.
+    #: If shingles decided: the number of shingles of this row, of the other document, and of both.
     shingles: int | None = None
     of_shingles: int | None = None
     shared: int | None = None
+    #: What sets a row apart that is kept although it is similar to a kept one: ``"numbers"`` or
+    #: ``"rare"``.
+    apart: str | None = None
+    #: The kept row that it is similar to: its number, or its key if ``key`` was given.
+    similar_to: Any = None
+    #: With ``differences=True``: the first words that only this row has, that only the other one
+    #: has, how many there are, and whether a number is among them.
+    only_here: str | None = None
+    only_there: str | None = None
+    only_here_count: int | None = None
+    only_there_count: int | None = None
+    numbers_differ: bool | None = None
 
 
 def kind_of(data: Any, on: On | None) -> str:
@@ -376,11 +389,12 @@ def annotated(
 
         types = {"cluster": "Int64", "cluster_size": "Int64", "similarity": "float64"}
         types |= {"contained": "float64"}
-        types |= dict.fromkeys(("shingles", "of_shingles", "shared"), "Int64")
+        counts = ("shingles", "of_shingles", "shared", "only_here_count", "only_there_count")
+        types |= dict.fromkeys(counts, "Int64") | {"numbers_differ": "boolean"}
         frame = data.copy(deep=False)
         for name, values in columns.items():
             dtype = types.get(name) or ("bool" if name == "kept" else None)
-            if name == "duplicate_of" and key is None:
+            if name in ROWS_NAMED and key is None:
                 dtype = "Int64"
             frame[prefix + name] = pd.Series(values, index=data.index, dtype=dtype or object)
         return frame
@@ -389,7 +403,7 @@ def annotated(
 
         of_types = dict(told.to_polars().schema)
         if key is not None:
-            of_types["duplicate_of"] = data.schema[key]
+            of_types |= dict.fromkeys(ROWS_NAMED, data.schema[key])
         series = [
             pl.Series(prefix + name, values, dtype=of_types[name])
             for name, values in columns.items()
@@ -427,5 +441,5 @@ def _arrays(told: Table, columns: dict[str, list[Any]], key_type: Any) -> list[A
     types = {name: schema.field(name).type for name in columns}
     if key_type is not None:
         is_encoded = pa.types.is_dictionary(key_type)
-        types["duplicate_of"] = key_type.value_type if is_encoded else key_type
+        types |= dict.fromkeys(ROWS_NAMED, key_type.value_type if is_encoded else key_type)
     return [pa.array(values, types[name]) for name, values in columns.items()]

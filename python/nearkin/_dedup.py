@@ -20,6 +20,7 @@ __all__ = ["Row", "dedup"]
 
 T = TypeVar("T")
 Keep = Literal["first", "last", "longest"]
+Guard = Literal["rare", "numbers", "none"]
 
 #: Rows of an iterator that are decided together.
 _ROWS_TOGETHER = 1_000
@@ -33,8 +34,11 @@ class _Options(TypedDict, total=False):
     keep: Keep
     against: Readable | str | Path | None
     exact: bool
+    estimate: bool
+    guard: Guard | None
     fetch: Callable[[Any], Any] | None
     drop_blank: bool
+    differences: bool
     prefix: str
     params: Params | None
     threads: int | None
@@ -84,9 +88,12 @@ def dedup(
     keep: Keep = "first",
     against: Readable | str | Path | None = None,
     exact: bool = False,
+    estimate: bool = False,
+    guard: Guard | None = None,
     fetch: Callable[[Any], Any] | None = None,
     drop_blank: bool = False,
     annotate: bool = False,
+    differences: bool = False,
     key: str | None = None,
     prefix: str = "",
     params: Params | None = None,
@@ -113,18 +120,31 @@ def dedup(
     This finds halves of texts, and texts with boilerplate added. ``against`` is an index or its
     path: rows similar to one of its documents are dropped, too; the index is not changed.
 
-    ``exact=True`` compares shingles instead of estimates. Together with ``against`` it needs
-    ``fetch``, a function that gets a key and returns the document (or None), because an index stores
-    no texts. A document that differs from the indexed one is no reason to drop a row; a warning says
-    how many there are. Shingles of words, the default, do not see punctuation: ``C++`` and ``C#``,
-    ``-5`` and ``5`` are equal even then. ``Params(shingles="tokens:3")``, ``chars:N`` and
-    ``Params.preset("code")`` see it.
+    The estimate finds similar rows, and their shingles decide: no row is dropped whose similarity to
+    a kept row is below ``threshold``. ``exact=True`` finds more, because it also compares rows whose
+    estimate is up to three standard errors lower. ``estimate=True`` compares no shingles. The
+    estimate also decides where there are no texts to compare: :class:`Signatures`, the rows of a
+    stream, and the documents of ``against``. With ``exact=True``, ``against`` needs ``fetch``, a
+    function that gets a key and returns the document (or None). A document that differs from the
+    indexed one is no reason to drop a row; a warning says how many there are. Shingles of words, the
+    default, do not see punctuation: ``C++`` and ``C#``, ``-5`` and ``5`` are equal.
+    ``Params(shingles="tokens:3")``, ``chars:N`` and ``Params.preset("code")`` see it.
+
+    Two forms filled in, such as invoices, are similar and no copies. So a row is kept if it and its
+    duplicate differ in nothing but numbers, or if both have rare words for themselves alone.
+    A warning says how many rows were kept for that, unless ``guard`` says what to do: ``"rare"`` (the
+    default), ``"numbers"`` (only the first of the two), or ``"none"``. The estimate, sets and
+    ``contained`` have no guard.
 
     ``annotate=True`` drops nothing. It adds the columns ``kept``, ``cluster``, ``cluster_size``,
-    ``duplicate_of`` and ``similarity`` (with ``against`` also ``index_key``; with ``exact`` also
-    ``contained``, ``shingles``, ``of_shingles`` and ``shared``), each prefixed by ``prefix``. ``key``
-    names the column whose values ``duplicate_of`` contains (default: row numbers). During the call,
-    ``folder`` holds a temporary index of about 250 bytes per row, unless it is small.
+    ``duplicate_of`` and ``similarity``, with ``against`` also ``index_key``. If shingles decided, it
+    adds ``contained``, ``shingles``, ``of_shingles``, ``shared``, ``apart`` and ``similar_to``: a row
+    that the guard kept has ``"numbers"`` or ``"rare"`` in ``apart`` and the row that it resembles in
+    ``similar_to``. ``differences=True`` adds ``only_here`` and ``only_there`` (the first five words
+    that only one of the two has), ``only_here_count``, ``only_there_count`` and ``numbers_differ``.
+    All names are prefixed by ``prefix``. ``key`` names the column whose values ``duplicate_of`` and
+    ``similar_to`` contain (default: row numbers). During the call, ``folder`` holds a temporary index
+    of about 250 bytes per row, unless it is small.
 
     >>> import nearkin as nk
     >>> nk.dedup(["one two three four", "One, two, three, four!", "five six seven eight"])
@@ -137,6 +157,13 @@ def dedup(
         )
     if fetch is not None and (against is None or not exact):
         raise InvalidError("fetch= returns documents of `against`, for exact=True: give all three")
+    if exact and estimate:
+        raise InvalidError("exact=True and estimate=True exclude each other: give one of them")
+    if differences and (not annotate or estimate or isinstance(data, Signatures)):
+        raise InvalidError(
+            "differences=True adds columns with the words that differ: give annotate=True and texts,"
+            " without estimate"
+        )
     asked = opened(against)
     if params is None:
         params = asked.params if asked is not None else Params()
@@ -146,10 +173,11 @@ def dedup(
         rows, split = containers.joined(rows)
     kind = containers.kind_of(rows, on)
     if kind in containers.STREAMS:
-        if keep != "first" or exact or annotate or key is not None:
+        is_guarded = guard not in (None, "none")
+        if keep != "first" or exact or is_guarded or annotate or key is not None:
             raise InvalidError(
                 "rows of a stream are decided on one by one: only keep='first', without exact,"
-                " annotate and key; give a list or a table (list(rows), read_all())"
+                " guard, annotate and key; give a list or a table (list(rows), read_all())"
             )
         if progress:
             raise InvalidError("a stream does not say how many rows come: leave progress out")
@@ -162,10 +190,24 @@ def dedup(
 
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
         how = How(
-            params, threshold, contained, asked, drop_blank, threads, keep, exact, fetch, progress
+            params,
+            threshold,
+            contained,
+            asked,
+            drop_blank,
+            threads,
+            keep=keep,
+            exact=exact,
+            estimate=estimate,
+            guard=guard,
+            fetch=fetch,
+            differences=differences,
+            progress=progress,
         )
-        told = decide_rows(column, how, str(Path(scratch) / "kept"))
+        told, apart = decide_rows(column, how, str(Path(scratch) / "kept"))
     kept = told["kept"]
+    if apart and guard is None and not annotate:
+        _warn_of_apart(apart)
     if not annotate:
         result = containers.selected(rows, on, kept)
     else:
@@ -174,11 +216,23 @@ def dedup(
             del columns["index_key"]
         if key is not None:
             names = containers.values_of(rows, key)
-            others = columns["duplicate_of"]
-            columns["duplicate_of"] = [None if of is None else names[of] for of in others]
+            for name in columns.keys() & set(containers.ROWS_NAMED):
+                columns[name] = [None if of is None else names[of] for of in columns[name]]
         result = containers.annotated(rows, on, told, columns, key, prefix)
         kept = [True] * len(kept)
     return back(result) if split is None else split(result, kept)
+
+
+def _warn_of_apart(apart: int) -> None:
+    """Says what the guard kept."""
+    import warnings
+
+    what = "row differs" if apart == 1 else "rows differ"
+    message = (
+        f"{apart:,} {what} from a kept one only in numbers or in rare words: kept; guard='none' drops"
+        " them, annotate=True marks them, guard='rare' keeps them without this warning"
+    )
+    warnings.warn(message, stacklevel=3)
 
 
 class How(NamedTuple):
@@ -192,7 +246,10 @@ class How(NamedTuple):
     threads: int | None = None
     keep: Keep = "first"
     exact: bool = False
+    estimate: bool = False
+    guard: Guard | None = None
     fetch: Callable[[Any], Any] | None = None
+    differences: bool = False
     progress: Any = None
     folder: str | Path | None = None
 

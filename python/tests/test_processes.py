@@ -194,6 +194,7 @@ INTERRUPTED = """
         "query": lambda: ix.query_many(texts * 20),
         "dedup": lambda: nk.dedup(texts * 20),
         "exact": lambda: nk.dedup(texts * 20, exact=True),
+        "judged": lambda: nk.dedup([f"{at} {texts[0]}" for at in range(20_000)], guard="rare"),
         "pairs": lambda: [ix.pairs(0.0).read_all() for _ in range(50)],
     }[what]
     print("started", flush=True)
@@ -208,7 +209,7 @@ INTERRUPTED = """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
-@pytest.mark.parametrize("what", ["texts", "add", "admit", "query", "dedup", "exact", "pairs"])
+@pytest.mark.parametrize("what", ["texts", "add", "admit", "query", "dedup", "exact", "judged", "pairs"])
 def test_long_calls_are_interrupted(tmp_path, what):
     child = run(INTERRUPTED, tmp_path / "a", os.path.dirname(__file__), what)
     assert child.stdout.readline() == "started\n"

@@ -80,7 +80,7 @@ pub(crate) fn schema_of(fields: &[Field]) -> SchemaRef {
 pub(crate) enum Cell<'a> {
     Integer(Option<i64>),
     Float(Option<f64>),
-    Bool(bool),
+    Bool(Option<bool>),
     Bytes(Option<&'a [u8]>),
 }
 
@@ -104,7 +104,8 @@ cell_from! {
     Option<usize> => Integer |value: Option<usize>| value.and_then(|value| value.try_into().ok()),
     f64 => Float Some,
     Option<f64> => Float |value| value,
-    bool => Bool |value| value,
+    bool => Bool Some,
+    Option<bool> => Bool |value| value,
     &'a [u8] => Bytes Some,
     &'a Vec<u8> => Bytes |value: &'a Vec<u8>| Some(value.as_slice()),
     &'a str => Bytes |value: &'a str| Some(value.as_bytes()),
@@ -139,7 +140,7 @@ impl Values {
             (Self::Integer(values), Cell::Integer(value)) => values.append_option(value),
             (Self::Time(values), Cell::Integer(value)) => values.append_option(value),
             (Self::Float(values), Cell::Float(value)) => values.append_option(value),
-            (Self::Bool(values), Cell::Bool(value)) => values.append_value(value),
+            (Self::Bool(values), Cell::Bool(value)) => values.append_option(value),
             (Self::Bytes(values), Cell::Bytes(value)) => values.append_option(value),
             (Self::Text(values), Cell::Bytes(value)) => {
                 values.append_option(value.map(String::from_utf8_lossy));

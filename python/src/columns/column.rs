@@ -102,6 +102,14 @@ pub(crate) fn chunk_at(chunks: &[(usize, Chunk)], row: usize) -> Option<(&Chunk,
     chunks.get(at).map(|(first, chunk)| (chunk, row - first))
 }
 
+/// Number of rows between two checks for signals.
+const ROWS_BETWEEN_SIGNALS: usize = 4_096;
+
+/// Checks for signals at some rows of a long column.
+pub(crate) fn check_signals_at(row: usize, py: Python<'_>) -> PyResult<()> {
+    if row.is_multiple_of(ROWS_BETWEEN_SIGNALS) { py.check_signals() } else { Ok(()) }
+}
+
 /// A column of text or bytes.
 pub(crate) struct Column<'py> {
     py: Python<'py>,
@@ -161,7 +169,10 @@ impl<'py> Column<'py> {
             },
             rows => rows,
         };
-        let held = range.map(|row| self.held(&rows.object(row)?, row));
+        let held = range.map(|row| {
+            check_signals_at(row, self.py)?;
+            self.held(&rows.object(row)?, row)
+        });
         held.collect::<PyResult<Vec<_>>>().map(Held::Objects)
     }
 
@@ -263,7 +274,10 @@ impl HeldObject<'_> {
 
     fn text(&self, row: usize) -> PyResult<Option<&str>> {
         match self {
-            Self::Text(text) => utf8(text, row).map(Some),
+            Self::Text(text) => {
+                check_signals_at(row, text.py())?;
+                utf8(text, row).map(Some)
+            }
             Self::Null | Self::Bytes(_) => Ok(None),
         }
     }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arrow::{self, Chunk};
-use crate::columns::column::{Rows, chunk_at, is_null};
+use crate::columns::column::{Rows, check_signals_at, chunk_at, is_null};
 use crate::columns::keys::{digits, unpacked, whole};
 
 /// A column of sets.
@@ -76,12 +76,15 @@ impl<'py> Items<'py> {
 
     /// Reads a range of rows.
     pub(crate) fn read(&self, range: Range<usize>, sketcher: &Sketcher) -> PyResult<Sets<'_>> {
-        if let Rows::Arrow(chunks) = &self.rows {
-            return Ok(Sets::Arrow(chunks, range));
-        }
+        let py = match &self.rows {
+            Rows::Arrow(chunks) => return Ok(Sets::Arrow(chunks, range)),
+            Rows::List(list) => list.py(),
+            Rows::Tuple(tuple) => tuple.py(),
+        };
         let mut reading = Reading { sketcher, row: 0, hashes: Vec::new() };
         let mut rows = Vec::with_capacity(range.len());
         for row in range {
+            check_signals_at(row, py)?;
             reading.row = row;
             rows.push(reading.set(&self.rows.object(row)?)?);
         }

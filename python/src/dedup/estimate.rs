@@ -1,4 +1,5 @@
-//! Decides rows of a deduplication by the estimate of their similarity.
+//! Decides rows of a deduplication by the estimate of their similarity, or by the shingles of what
+//! the estimate finds.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::dedup::fates::{Fate, Reason};
 use crate::error::engine;
+use crate::index::originals::Make;
 use crate::parallel::in_parts;
 use crate::sketch::signature;
 use crate::sketch::signatures::Signatures;
@@ -16,6 +18,8 @@ use crate::sketch::signatures::Signatures;
 pub(crate) const ROWS: usize = 4_096;
 /// Number of rows that a thread looks up at a time.
 const ROWS_OF_A_PART: usize = 128;
+/// Like `ROWS`, if shingles confirm what the estimate finds.
+const ROWS_CONFIRMED: usize = 1_024;
 
 /// The parameters of the index of kept rows. `are_made`: signatures exist already, or must be
 /// comparable with those of an index, so that only bands can be chosen.
@@ -82,7 +86,7 @@ pub(crate) fn kept_index(path: &Path, params: &Params) -> nearkin::Result<Index>
 /// A callback with the number of rows done.
 pub(crate) type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
 
-/// Decides by the estimate.
+/// Decides by the signatures.
 pub(crate) struct Estimate<'a> {
     pub(crate) kept: &'a Index,
     pub(crate) signatures: &'a Signatures,
@@ -91,9 +95,12 @@ pub(crate) struct Estimate<'a> {
     pub(crate) order: &'a [usize],
     pub(crate) first_rank: usize,
     /// Maps a rank to a row.
-    pub(crate) row_of: &'a dyn Fn(usize) -> usize,
+    pub(crate) row_of: &'a (dyn Fn(usize) -> usize + Sync),
     pub(crate) alike: Alike,
     pub(crate) threads: usize,
+    /// Makes the document of a row, whose shingles confirm what the estimate finds. If `None`, the
+    /// estimate decides.
+    pub(crate) confirm: Option<&'a Make<'a>>,
 }
 
 impl Estimate<'_> {
@@ -105,12 +112,13 @@ impl Estimate<'_> {
         fates: &mut [Fate],
         done: Report<'_>,
     ) -> PyResult<()> {
-        let (kept, alike, threads) = (self.kept, self.alike, self.threads);
+        let Self { kept, alike, row_of, threads, confirm, .. } = *self;
+        let at_once = if confirm.is_some() { ROWS_CONFIRMED } else { ROWS };
         let mut dedup = engine(py, || Dedup::new(kept, alike))?;
-        for (number, some) in self.order.chunks(ROWS).enumerate() {
+        for (number, some) in self.order.chunks(at_once).enumerate() {
             let (mut rows, mut ranks) = (Vec::with_capacity(some.len()), Vec::new());
             let mut queries: Vec<Signature> = Vec::with_capacity(some.len());
-            for (rank, row) in (self.first_rank + number * ROWS..).zip(some) {
+            for (rank, row) in (self.first_rank + number * at_once..).zip(some) {
                 if let (Some(Fate::Kept), Some(signature)) =
                     (fates.get(*row), self.signatures.signature(py, *row)?)
                 {
@@ -120,19 +128,29 @@ impl Estimate<'_> {
                 }
             }
             let decided = engine(py, || {
-                let look_up =
-                    |range: Range<usize>| dedup.look_up(queries.get(range).unwrap_or_default());
+                let look_up = |range: Range<usize>| {
+                    let some = queries.get(range).unwrap_or_default();
+                    match confirm {
+                        Some(_) => dedup.look_up_candidates(some),
+                        None => dedup.look_up(some),
+                    }
+                };
                 let parts = in_parts(threads, queries.len(), ROWS_OF_A_PART, look_up);
                 let found = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?.concat();
-                dedup.decide(&ranks, &queries, &found)
+                let Some(make) = confirm else {
+                    return dedup.decide(&ranks, &queries, &found);
+                };
+                let fetch =
+                    &mut |rank: u64| make(row_of(usize::try_from(rank).unwrap_or(usize::MAX)));
+                dedup.decide_confirmed(&ranks, &queries, &found, fetch)
             })?;
             for (row, duplicate) in rows.into_iter().zip(decided) {
                 if let (Some(found), Some(fate)) = (duplicate, fates.get_mut(row)) {
                     let of = usize::try_from(found.of).unwrap_or(usize::MAX);
-                    *fate = Fate::Of((self.row_of)(of), Reason::from_duplicate(&found));
+                    *fate = Fate::Of(row_of(of), Reason::from_duplicate(&found));
                 }
             }
-            done(number * ROWS + some.len())?;
+            done(number * at_once + some.len())?;
         }
         Ok(())
     }

@@ -7,18 +7,21 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use nearkin::{Against, Alike, Dedup, Index, Original, Sketcher, Snapshot};
+use nearkin::{Against, Alike, Dedup, Guard, Index, Original, Sketcher, Snapshot};
 use pyo3::prelude::*;
 
 use crate::columns::documents::{Documents, Sketching};
 use crate::columns::keys::KeyType;
+use crate::dedup::differences::Differences;
 use crate::dedup::estimate::{
     Estimate, ROWS, Report, against_index, check_same, kept_index, of_kept,
 };
-use crate::dedup::fates::{Fate, Reason, fates_table};
-use crate::dedup::sieve::{How, Sieve, drop_blank};
+use crate::dedup::fates::{Fate, Reason, Shown, fates_table};
+use crate::dedup::how::{Deciding, How};
+use crate::dedup::judge::Judging;
+use crate::dedup::sieve::{Sieve, drop_blank};
 use crate::error::{InvalidError, engine, from_engine};
-use crate::index::originals::{Make, Originals, with_originals};
+use crate::index::originals::{Make, Originals, with_detailed, with_originals};
 use crate::parallel::in_parts;
 use crate::progress::report;
 use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
@@ -149,17 +152,16 @@ fn row_at(order: &[usize], rank: u64) -> usize {
     order.get(at).copied().unwrap_or(usize::MAX)
 }
 
-/// Decides with the signatures of all rows in memory.
+/// Decides with the signatures of all rows in memory. Returns the order of preference, too.
 fn decide_by_preference(
     py: Python<'_>,
     documents: &Documents<'_>,
     sieve: &Sieve<'_>,
     keep: &str,
-    originals: Option<&Originals>,
-    exact: bool,
+    (deciding, originals): (Deciding, Option<&Originals>),
     mut done: Report<'_>,
-) -> PyResult<Vec<Fate>> {
-    let Sieve { params, kept, against, alike, threads, .. } = *sieve;
+) -> PyResult<(Vec<usize>, Vec<Fate>)> {
+    let Sieve { params, kept, against, alike, threads, confirm, .. } = *sieve;
     let sketcher = Sketcher::new(params);
     let how = Sketching { sketcher: &sketcher, threads, progress: None };
     let mut builder = SignaturesBuilder::new(params, documents.len());
@@ -172,7 +174,7 @@ fn decide_by_preference(
     let signatures = builder.finish();
     let order = preferred(keep, &signatures)?;
     let mut fates = vec![Fate::Kept; signatures.len()];
-    if exact {
+    if deciding == Deciding::Exact {
         if let Some(snapshot) = against {
             check_same(py, snapshot, params)?;
         }
@@ -188,56 +190,97 @@ fn decide_by_preference(
         let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
         let (signatures, order, row_of) = (&signatures, &*order, &row_of);
         let first_rank = 0;
-        let estimate = Estimate { kept, signatures, order, first_rank, row_of, alike, threads };
+        let estimate =
+            Estimate { kept, signatures, order, first_rank, row_of, alike, threads, confirm };
         estimate.decide(py, &mut fates, done)?;
     }
     if sieve.drop_blank {
         drop_blank(&signatures, &mut fates);
     }
-    Ok(fates)
+    Ok((order, fates))
 }
 
-/// Decides the rows of a column; called by `nearkin.dedup`.
+/// Decides rows that are similar to a kept one. Returns the order of preference, too.
+fn decide(
+    py: Python<'_>,
+    documents: &Documents<'_>,
+    how: &How<'_>,
+    sieve: &Sieve<'_>,
+    originals: Option<&Originals>,
+    done: Report<'_>,
+) -> PyResult<(Vec<usize>, Vec<Fate>)> {
+    let (keep, deciding) = (&*how.keep, how.deciding(documents));
+    let mut by = |sieve: &Sieve<'_>| {
+        if keep == "first" && deciding != Deciding::Exact {
+            let fates = sieve.decide(py, documents, 0, &mut *done)?;
+            return Ok(((0..documents.len()).collect(), fates));
+        }
+        decide_by_preference(py, documents, sieve, keep, (deciding, originals), &mut *done)
+    };
+    if deciding != Deciding::Confirmed {
+        return by(sieve);
+    }
+    let (rows, sketcher) = (0..documents.len(), Sketcher::new(sieve.params));
+    with_originals(documents, &sketcher, rows, |make| by(&Sieve { confirm: Some(make), ..*sieve }))
+}
+
+/// Decides the rows of a column; called by `nearkin.dedup`. Returns a table, and the number of rows
+/// that the guard kept.
 #[pyfunction]
 pub(crate) fn decide_rows<'py>(
     py: Python<'py>,
     documents: &Bound<'py, PyAny>,
     how: &Bound<'py, PyAny>,
     folder: PathBuf,
-) -> PyResult<Table> {
-    let how = How::new(how)?;
-    let (given, alike, exact, keep) = (how.params.get(), how.alike(), how.exact, &*how.keep);
+) -> PyResult<(Table, usize)> {
+    let mut how = How::new(how)?;
+    let (given, alike) = (how.params.get(), how.alike());
+    let exact = how.asked == Deciding::Exact;
     let are_made = how.against.is_some() || documents.cast::<Signatures>().is_ok();
     let params = engine(py, || of_kept(given, alike, exact, are_made))?;
     let documents = Documents::new(documents, &params)?;
+    let guard = how.guard(py, &documents)?;
     let threads = crate::parallel::threads(how.threads);
     let keys = how.against.as_ref().map_or(KeyType::Text, |against| against.get().keys);
     let snapshot = how.snapshot(py)?;
-    let callback = crate::progress::callback(py, how.progress, "dedup")?;
+    let callback = crate::progress::callback(py, how.progress.take(), "dedup")?;
     let rows = documents.len();
     let mut done = |done: usize| report(py, callback.as_ref(), done as u64, rows as u64);
     let kept = engine(py, || kept_index(&folder, &params))?;
-    let against = snapshot.as_ref();
-    let originals = how.fetch.map(|fetch| Originals::new(fetch.unbind(), keys, &params));
-    let drop_blank = how.drop_blank;
-    let sieve = Sieve { params: &params, kept: &kept, against, alike, drop_blank, threads };
-    let fates = if keep == "first" && !exact {
-        sieve.decide(py, &documents, 0, &mut done)?
-    } else {
-        let originals = originals.as_ref();
-        decide_by_preference(py, &documents, &sieve, keep, originals, exact, &mut done)?
+    let originals = how.fetch.take().map(|fetch| Originals::new(fetch.unbind(), keys, &params));
+    let sieve = Sieve {
+        params: &params,
+        kept: &kept,
+        against: snapshot.as_ref(),
+        alike,
+        drop_blank: how.drop_blank,
+        threads,
+        confirm: None,
     };
+    let (order, mut fates) = decide(py, &documents, &how, &sieve, originals.as_ref(), &mut done)?;
     // The caller deletes the folder afterwards, so nothing needs to be flushed.
     engine(py, || {
         drop(kept);
         Ok(())
     })?;
+    let sketcher = Sketcher::new(&params);
+    if guard != Guard::None {
+        with_detailed(&documents, &sketcher, |make| {
+            Judging { guard, alike, order: &order, make, threads }.run(py, &mut fates, &mut done)
+        })?;
+    }
     for fate in &fates {
         if let Fate::InIndex(key, _) = fate {
             keys.check(py, key)?;
         }
     }
-    Ok(fates_table(&fates, keys, exact))
+    let by_shingles = how.deciding(&documents) != Deciding::Estimate;
+    let pairs = fates.iter().enumerate().filter_map(|(row, one)| Some((row, one.differs_from()?)));
+    let differences =
+        how.differences.then(|| Differences::new(py, &documents, &sketcher, pairs, threads));
+    let shown = Shown { by_shingles, differences: differences.transpose()? };
+    let apart = fates.iter().filter(|fate| matches!(fate, Fate::Apart { .. })).count();
+    Ok((fates_table(&fates, keys, &shown), apart))
 }
 
 /// The parameters by which rows are deduplicated under this condition: see `of_kept`.

@@ -11,10 +11,10 @@ use pyo3::types::PyBytes;
 use crate::columns::documents::{Documents, Sketching};
 use crate::dedup::estimate::{Estimate, against_index, kept_index, of_kept};
 use crate::dedup::fates::Fate;
+use crate::dedup::how::How;
 use crate::error::{InvalidError, engine};
-use crate::index::readable::Readable;
+use crate::index::originals::Make;
 use crate::lock::lock;
-use crate::options::{Threads, argument};
 use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
 
 /// Decides rows in the order in which they arrive.
@@ -25,6 +25,9 @@ pub(crate) struct Sieve<'a> {
     pub(crate) alike: Alike,
     pub(crate) drop_blank: bool,
     pub(crate) threads: usize,
+    /// Makes the document of a row, whose shingles confirm what the estimate finds. If `None`, the
+    /// estimate decides.
+    pub(crate) confirm: Option<&'a Make<'a>>,
 }
 
 impl Sieve<'_> {
@@ -56,6 +59,7 @@ impl Sieve<'_> {
                 row_of: &|rank| rank,
                 alike: self.alike,
                 threads: self.threads,
+                confirm: self.confirm,
             };
             estimate.decide(py, &mut some, &mut |decided| done(begin + decided))?;
             if self.drop_blank {
@@ -74,48 +78,6 @@ pub(crate) fn drop_blank(signatures: &Signatures, fates: &mut [Fate]) {
         if signatures.row(row).is_none() {
             *fate = Fate::Blank;
         }
-    }
-}
-
-/// How rows are decided: the fields of `nearkin._dedup.How`.
-pub(crate) struct How<'py> {
-    pub(crate) params: Bound<'py, crate::sketch::params::Params>,
-    threshold: Option<f64>,
-    contained: Option<f64>,
-    pub(crate) against: Option<Bound<'py, Readable>>,
-    pub(crate) drop_blank: bool,
-    pub(crate) threads: Option<Threads>,
-    pub(crate) keep: String,
-    pub(crate) exact: bool,
-    pub(crate) fetch: Option<Bound<'py, PyAny>>,
-    pub(crate) progress: Option<Bound<'py, PyAny>>,
-}
-
-impl<'py> How<'py> {
-    pub(crate) fn new(how: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let field = |name| how.getattr(name);
-        Ok(Self {
-            params: argument(&field("params")?, "params")?,
-            threshold: argument(&field("threshold")?, "threshold")?,
-            contained: argument(&field("contained")?, "contained")?,
-            against: argument(&field("against")?, "against")?,
-            drop_blank: argument(&field("drop_blank")?, "drop_blank")?,
-            threads: argument(&field("threads")?, "threads")?,
-            keep: argument(&field("keep")?, "keep")?,
-            exact: argument(&field("exact")?, "exact")?,
-            fetch: argument(&field("fetch")?, "fetch")?,
-            progress: argument(&field("progress")?, "progress")?,
-        })
-    }
-
-    /// The condition under which a row is dropped.
-    pub(crate) fn alike(&self) -> Alike {
-        Alike::from_minima(self.threshold, self.contained, self.params.get().inner.threshold())
-    }
-
-    /// The state of the index of `against`.
-    pub(crate) fn snapshot(&self, py: Python<'py>) -> PyResult<Option<Snapshot>> {
-        self.against.as_ref().map(|against| against.get().snapshot_now(py)).transpose()
     }
 }
 
@@ -180,12 +142,13 @@ impl RowSieve {
             alike: self.alike,
             drop_blank: self.drop_blank,
             threads: self.threads,
+            // The texts of earlier rows are gone.
+            confirm: None,
         };
         let fates = sieve.decide(py, &documents, open.rows, |_| py.check_signals())?;
         open.rows += fates.len();
         *lock(&self.open) = Some(open);
-        let stays: Vec<u8> =
-            fates.iter().map(|fate| u8::from(matches!(fate, Fate::Kept))).collect();
+        let stays: Vec<u8> = fates.iter().map(|fate| u8::from(fate.is_kept())).collect();
         Ok(PyBytes::new(py, &stays))
     }
 

@@ -83,12 +83,33 @@ pub(crate) fn with_originals<R>(
     rows: Range<usize>,
     work: impl FnOnce(&Make<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
+    with_made(documents, (sketcher, Sketcher::original_text), rows, work)
+}
+
+/// Like [`with_originals`], for all rows. Texts have their details, which can set them apart.
+pub(crate) fn with_detailed<R>(
+    documents: &Documents<'_>,
+    sketcher: &Sketcher,
+    work: impl FnOnce(&Make<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    with_made(documents, (sketcher, Sketcher::detailed_text), 0..documents.len(), work)
+}
+
+/// Makes a document of a text.
+type OfText = fn(&Sketcher, &str) -> nearkin::Result<Original>;
+
+fn with_made<R>(
+    documents: &Documents<'_>,
+    (sketcher, of_text): (&Sketcher, OfText),
+    rows: Range<usize>,
+    work: impl FnOnce(&Make<'_>) -> PyResult<R>,
+) -> PyResult<R> {
     match documents {
         Documents::Texts(column) => {
             let held = column.hold(rows.clone())?;
             let texts = held.texts(rows.start)?;
             work(&|row| match texts.get(row).copied().flatten() {
-                Some(text) => not_empty(sketcher.original_text(text)),
+                Some(text) => not_empty(of_text(sketcher, text)),
                 None => Ok(None),
             })
         }

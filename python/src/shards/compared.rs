@@ -14,7 +14,7 @@ use crate::columns::documents::Documents;
 use crate::columns::integers::check_rows;
 use crate::columns::keys::KeyType;
 use crate::dedup::estimate::{Estimate, kept_index};
-use crate::dedup::fates::{Fate, fates_table};
+use crate::dedup::fates::{Fate, Shown, fates_table};
 use crate::dedup::rows::Work;
 use crate::error::{InvalidError, engine};
 use crate::index::originals::with_originals;
@@ -194,13 +194,15 @@ pub(crate) fn decide_in_order(
         Work { kept, order, alike, threads, against, fates, done }.run_exactly(py, &make)?;
     } else {
         let (kept, order, row_of) = (&kept, &order, &|rank| rank);
-        let (first_rank, threads) = (0, 1);
-        let estimate = Estimate { kept, signatures, order, first_rank, row_of, alike, threads };
+        let (first_rank, threads, confirm) = (0, 1, None);
+        let estimate =
+            Estimate { kept, signatures, order, first_rank, row_of, alike, threads, confirm };
         estimate.decide(py, &mut fates, &mut done)?;
     }
     engine(py, || {
         drop(kept);
         Ok(())
     })?;
-    Ok(fates_table(&fates, KeyType::Text, shingles.is_some()))
+    let shown = Shown { by_shingles: shingles.is_some(), differences: None };
+    Ok(fates_table(&fates, KeyType::Text, &shown))
 }

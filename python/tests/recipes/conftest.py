@@ -32,7 +32,7 @@ class World:
     def kept_of(self, rows):
         """The rows that stay, if they are decided in this order."""
         texts = [text for _, text in rows]
-        told = nk.dedup(texts, params=of_given_bands(self.params), annotate=True)
+        told = nk.dedup(texts, params=of_given_bands(self.params), estimate=True, annotate=True)
         return sorted((row for row, of in zip(rows, told, strict=True) if of.kept), key=str)
 
 

@@ -30,8 +30,9 @@ def exact_pairs(folder, rows, params, threshold, contained=None):
 def verdict(both, params, threshold, contained):
     """The evidence for the first of two texts, or None if they are no pair."""
     _, row = nk.dedup(
-        list(both), params=params, threshold=threshold, contained=contained, exact=True, annotate=True
-    )
+        list(both), params=params, threshold=threshold, contained=contained, exact=True, guard="none",
+        annotate=True,
+    )  # fmt: skip
     if row.kept:
         return None
     # The evidence is told of the second row.

@@ -49,7 +49,7 @@ def test_dedup_of_a_crowd_does_not_need_its_pairs(world):
     rows, made = world
     keep = "longest"
     rows = sorted(rows)
-    told = nk.dedup([text for _, text in rows], params=PARAMS, keep=keep, annotate=True)
+    told = nk.dedup([text for _, text in rows], params=PARAMS, keep=keep, estimate=True, annotate=True)
     expected = [key for (key, _), of in zip(rows, told, strict=True) if of.kept]
     assert len(expected) < 6_000
     found = nks.dedup(

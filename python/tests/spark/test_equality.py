@@ -57,7 +57,7 @@ def test_dedup_keeps_what_dedup_keeps(world, keep, partitions):
     rows, df, params, _, _, _ = world
     rows = sorted(rows)
     texts = [text for _, text in rows]
-    told = nk.dedup(texts, params=params, keep=keep, annotate=True)
+    told = nk.dedup(texts, params=params, keep=keep, estimate=True, annotate=True)
     expected = [row for row, of in zip(rows, told, strict=True) if of.kept]
     assert len(expected) < len(rows)
     found = nks.dedup(df.repartition(partitions), params, keep=keep, partitions=partitions)

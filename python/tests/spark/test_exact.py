@@ -112,7 +112,8 @@ def test_dedup_keeps_what_dedup_keeps(spark, name, keep, partitions, how):
     params = of_given_bands(params) if partitions == 1 else params
     rows = sorted(rows)
     texts = [text for _, text in rows]
-    told = nk.dedup(texts, params=params, keep=keep, annotate=True, **how)
+    given = {"estimate": "exact" not in how, "guard": "none", "annotate": True}
+    told = nk.dedup(texts, params=params, keep=keep, **given, **how)
     expected = [row for row, of in zip(rows, told, strict=True) if of.kept]
     assert len(expected) < len(rows) - 30
     df = frame(spark, rows, partitions)
@@ -133,7 +134,10 @@ def test_equal_documents_of_a_crowd_are_compared_once(spark, tmp_path):
     near = [key for key, text in rows[4_000:] if sketcher.text(text).to_bytes() == own]
     print(f"{len(near)} near-copies have the signature of the crowd")
     assert near
-    told = nk.dedup([text for _, text in rows], params=params, threshold=0.995, exact=True, annotate=True)
+    texts = [text for _, text in rows]
+    told = nk.dedup(
+        texts, params=params, threshold=0.995, exact=True, guard="none", annotate=True
+    )
     expected = [key for (key, _), of in zip(rows, told, strict=True) if of.kept]
     assert len(expected) > 300
     df = frame(spark, rows, 4)
@@ -218,7 +222,7 @@ def test_texts_that_changed_or_are_missing_are_told(spark, lake):
     with pytest.warns(UserWarning, match="fetch has no document"):
         kept = nk.dedup(
             [text for _, text in rows], params=params, threshold=threshold, exact=True, annotate=True,
-            against=str(path), fetch=dict(changed).get,
+            guard="none", against=str(path), fetch=dict(changed).get,
         )  # fmt: skip
     expected = [row for row, of in zip(rows, kept, strict=True) if of.kept]
     with pytest.warns(UserWarning, match="could not be compared: texts= has no document"):
@@ -235,7 +239,8 @@ def test_dedup_against_an_index_compares_its_texts(spark, lake, contained):
     texts = [text for _, text in rows]
     for exact in (True, False):
         given = {"against": str(path), "fetch": dict(stored).get} if exact else {"against": str(path)}
-        told = nk.dedup(texts, exact=exact, annotate=True, **given, **how)
+        given |= {"exact": exact, "estimate": not exact, "guard": "none"}
+        told = nk.dedup(texts, annotate=True, **given, **how)
         expected = [row for row, of in zip(rows, told, strict=True) if of.kept]
         given = {"texts": frame(spark, stored)} if exact else {}
         found = nks.dedup(frame(spark, new), exact=exact, against=path, **given, **how)

@@ -121,7 +121,7 @@ def test_the_steps_find_what_an_index_finds(monkeypatch, tmp_path, name, few_num
 def test_the_steps_drop_what_dedup_drops(name, keep):
     rows, params, _ = CORPORA[name]
     rows = sorted(rows)
-    told = nk.dedup([text for _, text in rows], params=params, keep=keep, annotate=True)
+    told = nk.dedup([text for _, text in rows], params=params, keep=keep, estimate=True, annotate=True)
     expected = sorted(key for (key, _), of in zip(rows, told, strict=True) if not of.kept)
     chosen = dedup_params(params, params.threshold, None, False, False)
     alike = Alike(params.threshold)

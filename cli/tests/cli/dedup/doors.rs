@@ -1,19 +1,25 @@
-//! One rule behind every door: twelve settings of deduplication keep the same rows in the library
+//! One rule behind every door: 18 settings of deduplication keep the same rows in the library
 //! and from the shell. `python/tests/test_doors.py` compares the Python package with the same file,
 //! `tests/data/dedup.tsv`. Exact decisions are compared with brute force.
 
 use super::*;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
-use nearkin::{Alike, Dedup, Index, Options, Original, Params, Shingles, Signature, Sketcher};
+use nearkin::{
+    Alike, Dedup, Duplicate, Guard, Index, Judge, Judgement, Options, Original, Params, Shingles,
+    Signature, Sketcher,
+};
 
 const CORPORA: [&str; 4] = ["spdx", "pydocs", "messages", "letters"];
 
 /// A line of `tests/data/dedup.tsv`: the settings, then the number of rows kept and their checksum.
 struct Line {
     corpus: String,
-    exact: bool,
+    /// By what rows are decided: `estimate`, `confirmed` or `exact`.
+    decided: String,
+    guard: Guard,
     contained: bool,
     least: f64,
     keep: String,
@@ -27,13 +33,15 @@ struct Line {
 impl Line {
     fn parse(line: &str) -> Self {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [corpus, decided, condition, least, keep, shingles, pairs, kept @ ..] = &fields[..]
+        let [corpus, decided, guard, condition, least, keep, shingles, pairs, kept @ ..] =
+            &fields[..]
         else {
             panic!("{line}");
         };
         Self {
             corpus: (*corpus).to_owned(),
-            exact: *decided == "exact",
+            decided: (*decided).to_owned(),
+            guard: guard.parse().unwrap(),
             contained: *condition == "contained",
             least: least.parse().unwrap(),
             keep: (*keep).to_owned(),
@@ -43,17 +51,24 @@ impl Line {
         }
     }
 
+    fn guard(&self) -> &'static str {
+        match self.guard {
+            Guard::Rare => "rare",
+            Guard::Numbers => "numbers",
+            _ => "none",
+        }
+    }
+
     fn alike(&self) -> Alike {
         if self.contained { Alike::contained(self.least) } else { Alike::similar(self.least) }
     }
 
     fn settings(&self) -> String {
-        let decided = if self.exact { "exact" } else { "estimate" };
         let condition = if self.contained { "contained" } else { "threshold" };
         let pairs = if self.all_pairs { "all" } else { "found" };
-        let Self { corpus, least, keep, shingles, .. } = self;
+        let Self { corpus, decided, least, keep, shingles, .. } = self;
         let (least, shingles) = (least.to_string(), shingles.to_string());
-        [corpus, decided, condition, &least, keep, &shingles, pairs].join("\t")
+        [corpus, decided, self.guard(), condition, &least, keep, &shingles, pairs].join("\t")
     }
 }
 
@@ -83,40 +98,83 @@ fn in_order(originals: &[Option<Original>], keep: &str) -> Vec<usize> {
 /// Which rows the library keeps, and brute force if the decisions are exact.
 fn of_library(line: &Line, texts: &[Option<String>]) -> Vec<bool> {
     let alike = line.alike();
-    let searched = if line.exact { alike.for_verification() } else { alike };
+    let searched = if line.decided == "exact" { alike.for_verification() } else { alike };
     let mut given = Params::builder().shingles(line.shingles);
     if line.all_pairs {
         given = given.hashes(256).bands(256, 1).lane_bits(16);
     }
     let params = Dedup::choose(&given, searched).unwrap();
     let sketcher = Sketcher::new(&params);
-    let original = |text: &Option<String>| sketcher.original_text(text.as_deref()?).ok();
+    let original = |text: &Option<String>| sketcher.detailed_text(text.as_deref()?).ok();
     let originals: Vec<Option<Original>> = texts.iter().map(original).collect();
     let order = in_order(&originals, &line.keep);
     let document = |rank: u64| originals[order[usize::try_from(rank).unwrap()]].clone().unwrap();
     let kept = Index::temporary(&params, Options::default()).unwrap();
     let mut dedup = Dedup::new(&kept, alike).unwrap();
-    let mut stays = vec![true; texts.len()];
+    let mut dropped_for = vec![None; order.len()];
     let ranks: Vec<u64> = (0..order.len() as u64).collect();
     for some in ranks.chunks(100) {
         let documents: Vec<Original> = some.iter().map(|rank| document(*rank)).collect();
-        let decided = if line.exact {
-            let documents = some.iter().copied().zip(documents).collect();
-            dedup.decide_exactly(documents, &mut |rank| Ok(Some(document(rank)))).unwrap()
-        } else {
-            let signatures: Vec<Signature> =
-                documents.iter().map(|one| one.signature().clone()).collect();
-            let found = dedup.look_up(&signatures).unwrap();
-            dedup.decide(some, &signatures, &found).unwrap()
+        let fetch = &mut |rank| Ok(Some(document(rank)));
+        let signatures: Vec<Signature> =
+            documents.iter().map(|one| one.signature().clone()).collect();
+        let decided = match &*line.decided {
+            "exact" => {
+                let documents = some.iter().copied().zip(documents).collect();
+                dedup.decide_exactly(documents, fetch).unwrap()
+            }
+            "confirmed" => {
+                let found = dedup.look_up_candidates(&signatures).unwrap();
+                dedup.decide_confirmed(some, &signatures, &found, fetch).unwrap()
+            }
+            _ => {
+                let found = dedup.look_up(&signatures).unwrap();
+                dedup.decide(some, &signatures, &found).unwrap()
+            }
         };
         for (rank, duplicate) in some.iter().zip(decided) {
-            stays[order[usize::try_from(*rank).unwrap()]] = duplicate.is_none();
+            dropped_for[usize::try_from(*rank).unwrap()] = duplicate;
         }
     }
-    if line.exact {
+    if line.guard != Guard::None {
+        judge(line, &document, &mut dropped_for);
+    }
+    let mut stays = vec![true; texts.len()];
+    for (at, duplicate) in order.iter().zip(&dropped_for) {
+        stays[*at] = duplicate.is_none();
+    }
+    if line.decided == "exact" && line.guard == Guard::None {
         assert_eq!(stays, by_brute_force(line, &originals, &order), "{}", line.settings());
     }
     stays
+}
+
+/// Looks once more at what was dropped.
+fn judge(line: &Line, document: &dyn Fn(u64) -> Original, dropped_for: &mut [Option<Duplicate>]) {
+    let mut parts = BTreeSet::new();
+    for (rank, found) in (0..).zip(&*dropped_for) {
+        if let Some(found) = found.filter(|found| found.similarity < 1.0) {
+            parts.extend([rank, found.of]);
+        }
+    }
+    let shingles = parts.iter().map(|rank| document(*rank).shingle_hashes().len() as u64).sum();
+    let mut judge = Judge::new(line.guard, line.alike(), shingles);
+    for rank in &parts {
+        judge.count(&document(*rank));
+    }
+    for rank in parts {
+        let found = &mut dropped_for[usize::try_from(rank).unwrap()];
+        let Some(duplicate) = *found else {
+            judge.keep(rank, &document(rank));
+            continue;
+        };
+        let fetch = &mut |rank| Ok(Some(document(rank)));
+        match judge.decide(rank, &document(rank), duplicate.of, fetch).unwrap() {
+            Judgement::Stands => {}
+            Judgement::CopyOf(copy) => *found = Some(copy),
+            Judgement::Kept(_) => *found = None,
+        }
+    }
 }
 
 /// Compares all pairs.
@@ -143,14 +201,20 @@ fn of_shell(line: &Line) -> Vec<String> {
     let Line { least, shingles, .. } = line;
     let condition = if line.contained { "--contained" } else { "--threshold" };
     let keep = if line.keep == "last" { "newest" } else { &line.keep };
-    let exact = match (line.exact, line.contained) {
-        (true, true) => "--exact",
-        (true, false) => "--exact --guard none",
-        (false, _) => "--estimate",
+    let decided = match &*line.decided {
+        "confirmed" => String::new(),
+        other => format!("--{other}"),
+    };
+    // The default is not named.
+    let guard = match line.guard {
+        Guard::Rare => String::new(),
+        _ => format!("--guard {}", line.guard()),
     };
     let bands = "--hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16";
     let bands = if line.all_pairs { bands } else { "" };
-    let how = format!("{condition} {least} --keep {keep} --shingles {shingles} {bands} {exact}");
+    let how = format!(
+        "{condition} {least} --keep {keep} --shingles {shingles} {bands} {decided} {guard}"
+    );
     let run = format!("dedup {} --out out.jsonl {how}", input.display());
     let run: Vec<&str> = run.split_whitespace().collect();
     scratch.run_split(&run).ends_with(0);
@@ -163,7 +227,7 @@ fn every_door_keeps_the_same_rows() {
     let path = data("dedup.tsv");
     let file = fs::read_to_string(&path).unwrap();
     let lines: Vec<Line> = file.lines().skip(1).map(Line::parse).collect();
-    assert_eq!(lines.len(), 12 * CORPORA.len());
+    assert_eq!(lines.len(), 18 * CORPORA.len());
     let mut written = file.lines().take(1).map(str::to_owned).collect::<Vec<_>>();
     for corpus in CORPORA {
         let rows = objects(&fs::read_to_string(data(&format!("{corpus}.jsonl"))).unwrap());
