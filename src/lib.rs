@@ -181,13 +181,15 @@ pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
     Comparisons, ConditionSetting, Conditions, Decision, Document, DocumentView, Documents,
     Durability, Edit, Event, Exact, Fetch, Imported, Index, Keep, Key, Keys, Link, Maintained,
-    Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader,
-    Recovery, Salvaged, SettingValue, Snapshot, Stats, Verification, VerifiedAdmit, Written,
+    Maintenance, Margin, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query,
+    Reader, Recovery, Salvaged, SettingValue, Snapshot, Stats, Verification, VerifiedAdmit,
+    Written,
 };
 pub use nearkin_sketch::{
     Common, CommonLearner, CommonShingle, Containment, Details, Difference, Error, ErrorKind,
     FoldOptions, Item, ItemHash, Normalise, Original, Overlap, Params, ParamsBuilder, Preset,
-    Result, Scheme, SchemeName, Shingles, Signature, Sketcher, TextShingles, Variety, Windows,
+    Result, Scheme, SchemeName, Shingles, Signature, SimilarityText, Sketcher, TextShingles,
+    Variety, Windows,
 };
 pub use segment::ReadMode;
 #[cfg(any(test, fuzzing))]

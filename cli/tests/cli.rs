@@ -41,6 +41,8 @@ mod dedup;
 mod dups;
 #[path = "cli/encodings.rs"]
 mod encodings;
+#[path = "cli/equality.rs"]
+mod equality;
 #[path = "cli/exact.rs"]
 mod exact;
 #[path = "cli/exchange.rs"]

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from ._errors import ClosedError
+from ._nearkin import _similarity_text
 
 
 def to_arrow(table: Any) -> Any:
@@ -37,15 +38,25 @@ _SHOWN = 10
 _WIDTH_MAX = 60
 
 
-def _shown(value: object) -> str:
-    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+def _shown(name: str, value: object, exact: bool) -> str:
+    if isinstance(value, float):
+        # Other columns are shares and containments, which are not said to be equality.
+        return _similarity_text(value, exact or name != "similarity")
+    text = str(value)
     return text if len(text) <= _WIDTH_MAX else text[: _WIDTH_MAX - 3] + "..."
 
 
 def _cells(table: Any) -> tuple[list[list[str]], int]:
     """The names and the first rows as text, and the number of rows that are left out."""
-    rows = [[_shown(value) for value in row] for row in table._first(_SHOWN)]
-    return [list(table.column_names), *rows], len(table) - len(rows)
+    names = list(table.column_names)
+    rows = [_shown_row(names, row) for row in table._first(_SHOWN)]
+    return [names, *rows], len(table) - len(rows)
+
+
+def _shown_row(names: list[str], row: Any) -> list[str]:
+    # Where shared shingles were counted, the similarity is exact.
+    exact = "shared" in names and row[names.index("shared")] is not None
+    return [_shown(name, value, exact) for name, value in zip(names, row)]
 
 
 def to_text(table: Any) -> str:
@@ -100,8 +111,9 @@ def answer_to_pandas(answer: Any) -> Any:
 def answer_to_html(answer: Any) -> str:
     """The first matches as a table of HTML."""
     columns = _of_answer(answer)
-    rows = [[_shown(value) for value in row] for row in zip(*columns.values())][:_SHOWN]
-    return _html(list(columns), rows, answer.found - len(rows))
+    names = list(columns)
+    rows = [_shown_row(names, row) for row in zip(*columns.values())][:_SHOWN]
+    return _html(names, rows, answer.found - len(rows))
 
 
 def params_to_html(params: Any) -> str:

@@ -63,7 +63,7 @@ mod _nearkin {
     #[pymodule_export]
     use crate::index::writer::{Index, exists};
     #[pymodule_export]
-    use crate::search::answers::{Answer, Document, Match, SeenDocument};
+    use crate::search::answers::{Answer, Document, Match, SeenDocument, _similarity_text};
     #[pymodule_export]
     use crate::search::quotations::{Passage, Passages, Text};
     #[pymodule_export]

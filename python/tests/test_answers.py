@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import nearkin as nk
+from nearkin import shards
 from conftest import made_text, near_copy
 
 UTC = dt.timezone.utc
@@ -265,6 +266,11 @@ def test_a_table_shows_its_rows(tmp_path):
     assert lines[1].split()[:2] == ["a", "b"] and lines[2].count("</b>") == 2
     page = table._repr_html_()
     assert "&lt;b&gt;" in page and "<b>" not in page and page.count("<tr>") == 11
+    # Estimates of 1 do not say that texts are equal; shingles that were compared do.
+    assert ">0.99" in repr(table) and "1.000" not in repr(table)
+    (shingles,) = shards.shingles(nk.Params(), [text])["shingles"]
+    exact = repr(shards.compare(nk.Params(), [shingles], [shingles], 0.5))
+    assert "1.000" in exact and ">0.99" not in exact
 
 
 def test_an_answer_becomes_a_frame_and_a_table_of_html(tmp_path):
@@ -280,5 +286,6 @@ def test_an_answer_becomes_a_frame_and_a_table_of_html(tmp_path):
         assert len(nothing) == 0 and list(nothing.dtypes) == list(frame.dtypes)
         assert "contained" in index.query(text, contained=0.5).to_pandas()
         html = answer._repr_html_()
-        assert "<td>&lt;b&gt;</td><td>1.000</td>" in html and "more" not in html
+        assert "<td>&lt;b&gt;</td><td>&gt;0.99</td>" in html and "more" not in html
+        assert repr(answer[0]) == "Match('<b>', similarity=>0.99)"
         assert "and 1 more" in index.query(text, limit=1)._repr_html_()

@@ -54,6 +54,7 @@ mod scratch;
 mod shown;
 mod signature;
 mod simd;
+mod similarity_text;
 mod sketcher;
 mod split;
 mod textbook;
@@ -76,6 +77,7 @@ pub use params::{
 };
 pub use shown::TextShingles;
 pub use signature::Signature;
+pub use similarity_text::SimilarityText;
 pub use sketcher::Sketcher;
 pub use variety::Variety;
 

@@ -108,6 +108,8 @@ fn events(printed: &mut Printed, scratch: &Scratch) {
     small.flush().unwrap();
     printed.add("Event", heard.lock().unwrap().as_ref().unwrap());
     let cluster = small.clusters(0.5).unwrap().next().unwrap().unwrap();
+    printed.add("Margin", &Margin::default());
+    printed.add("SimilarityText", &SimilarityText::Estimate(1.0));
     printed.add("Link", &small.snapshot().links(&cluster, 0.5).unwrap()[0]);
     printed.add("Cluster", &cluster);
     let mut progress = None;

@@ -55,11 +55,13 @@ pub fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "report")?;
     opened::warn_if_missed(index.params(), args.threshold);
+    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    opened::note_if_equality_is_estimated(threshold);
     check_out(args)?;
     let originals = originals(args, &index)?;
     let settings = PageSettings {
         title: args.title.clone().unwrap_or_else(|| name_of(&args.index)),
-        threshold: args.threshold.unwrap_or_else(|| index.params().threshold()),
+        threshold,
         clusters_max: args.clusters,
         made: now_ms(),
         texts: !args.no_texts,
@@ -142,7 +144,8 @@ fn say(args: &Report, data: &Data, length: u64, output: &mut Output) -> Result<(
         _ => format!(" and free {}", bytes(totals.free)),
     };
     output.line(format_args!(
-        "{} of {} in {} of similarity {} and above; keeping one of each would remove {}{free}",
+        "{} of {} in {} of estimated similarity {} and above; keeping one of each would remove \
+         {}{free}",
         grouped(totals.clustered),
         counted(totals.documents, "document"),
         counted(totals.clusters, "cluster"),

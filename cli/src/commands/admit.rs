@@ -215,7 +215,7 @@ fn print(
                 Some(_) => format!(", contained {}", table::contained(found.containment)),
                 None => String::new(),
             };
-            format!("{} ({:.3}{contained})", visible(&found.key), found.similarity)
+            format!("{} ({}{contained})", visible(&found.key), found.similarity_text())
         };
         let names: Vec<_> = matches.iter().map(one).collect();
         if !names.is_empty() {

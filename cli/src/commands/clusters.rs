@@ -5,9 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use nearkin::{Alike, Cluster, Link, Snapshot};
+use nearkin::{Alike, Cluster, Link, SimilarityText, Snapshot};
 use serde::Serialize;
 
+use super::margin;
 use crate::args::Clusters;
 use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::args::values::ClusterOrder;
@@ -31,6 +32,10 @@ struct ClusterObject<'a> {
     key: &'a str,
     /// Similarity to the representative.
     similarity: f64,
+    /// With `--exact`: the same number, if it is exact. It is left out for a document that is
+    /// missing or has changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<f64>,
     /// Whether the document and the representative are a pair; otherwise a chain connects them.
     direct: bool,
     /// The least similarity of a document of the cluster to the representative.
@@ -52,9 +57,14 @@ impl LinkedCluster {
         others.iter().map(|link| link.similarity).sum::<f64>() / others.len().max(1) as f64
     }
 
-    /// The least similarity to the representative.
-    fn least(&self) -> f64 {
-        self.links.iter().map(|link| link.similarity).fold(1.0, f64::min)
+    /// The least similarity to the representative: the estimate, if an exact one equals it.
+    fn least(&self) -> SimilarityText {
+        let order = |one: &&Link, other: &&Link| {
+            let similarity = one.similarity.total_cmp(&other.similarity);
+            similarity.then(one.is_exact.cmp(&other.is_exact))
+        };
+        let least = self.links.iter().min_by(order);
+        least.map_or(SimilarityText::Exact(1.0), Link::similarity_text)
     }
 
     /// The number of documents that only a chain connects with the representative.
@@ -125,6 +135,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
         }
     };
     let clusters = clusters.map_err(|error| Failure::on_results(error.into()))?;
+    let blurred = clusters.margin();
     drop(progress);
     let snapshot = index.snapshot();
     let originals = originals.as_ref();
@@ -141,11 +152,11 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
         } else if count <= limit
             && let Some(measured) = measuring.measure(cluster)?
         {
-            print(&measured, output)?;
+            print(&measured, args.exact.exact, output)?;
         }
     }
     for measured in in_order(&measuring, args, sorted)? {
-        print(&measured, output)?;
+        print(&measured, args.exact.exact, output)?;
     }
     output.flush()?;
     output::note_limit(limit.min(count), count, "clusters");
@@ -156,7 +167,9 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
             counted(unread.len() as u64, "document")
         ));
     }
+    margin::warn_if_blurred(blurred, "--exact");
     if !output.json() {
+        let alike = if args.exact.exact { alike.to_string() } else { format!("{alike:#}") };
         output::note(format!(
             "{} of {}, of {} in all, linked by pairs {alike}",
             counted(count, "cluster"),
@@ -198,20 +211,23 @@ fn in_order(
 
 /// Prints a cluster as a text block: the representative with size, dates and the least similarity
 /// to it, then each other document with its similarity to the representative, then a blank line.
-fn print(measured: &LinkedCluster, output: &mut Output) -> Result<(), Failure> {
+/// `is_exact`: documents were compared.
+fn print(measured: &LinkedCluster, is_exact: bool, output: &mut Output) -> Result<(), Failure> {
     let LinkedCluster { cluster, links } = measured;
     let mut documents = cluster.keys.iter().zip(links);
     let Some((representative, _)) = documents.next() else { return Ok(()) };
     if output.json() {
         let name = &lossy(representative);
         let documents = cluster.keys.iter().zip(links).zip(&cluster.times);
+        let least = measured.least().value();
         for ((key, link), time) in documents {
             output.object(&ClusterObject {
                 cluster: name,
                 key: &lossy(key),
                 similarity: link.similarity,
+                exact: (is_exact && link.is_exact).then_some(link.similarity),
                 direct: link.is_direct,
-                least: measured.least(),
+                least,
                 time: *time,
             })?;
         }
@@ -222,10 +238,10 @@ fn print(measured: &LinkedCluster, output: &mut Output) -> Result<(), Failure> {
         chained => format!("; a chain joins {}", grouped(chained)),
     };
     let (first, growth, least) = (visible(representative), growth(cluster), measured.least());
-    output.line(format_args!("{first}  ({growth}; least {least:.3}{chain})"))?;
+    output.line(format_args!("{first}  ({growth}; least {least}{chain})"))?;
     for (key, link) in documents {
         let mark = if link.is_direct { "" } else { "  (by a chain)" };
-        output.line(format_args!("  {:.3}  {}{mark}", link.similarity, visible(key)))?;
+        output.line(format_args!("  {}  {}{mark}", link.similarity_text(), visible(key)))?;
     }
     output.line("")
 }

@@ -13,6 +13,7 @@ mod exchange;
 mod list;
 mod maintain;
 mod manual;
+mod margin;
 mod match_object;
 mod pairs;
 mod passages;

@@ -4,9 +4,10 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use nearkin::{Alike, Collapsed, Exact, Overlap, Pair, Reader};
+use nearkin::{Alike, Collapsed, Exact, Margin, Overlap, Pair, Reader, SimilarityText};
 use serde::Serialize;
 
+use super::margin;
 use crate::args::Pairs;
 use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::args::values::PairColumn;
@@ -51,7 +52,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         Progress::unless_results_are_on_the_terminal(doing, Unit::Documents, total)
     };
     if args.collapse {
-        return collapsed(args, &index, alike, &progress, output);
+        return collapsed(args, &index, likeness, &progress, output);
     }
     let mut found = search(args, &index, alike)?;
     let mut printer = Printer::new(&index, originals.as_ref(), likeness, output);
@@ -78,6 +79,17 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         }
     }
     let (count, unverified) = printer.finish(output)?;
+    note_unverified(unverified);
+    warn_if_blurred(found.margin(), likeness);
+    if !output.json() {
+        let more = if count == limit { ", and perhaps more" } else { "" };
+        let count = if likeness.is_decided_later { count - unverified } else { count };
+        output::note(format!("{} {}{more}", counted(count, "pair"), likeness.and_above()));
+    }
+    Ok(Ended::Well)
+}
+
+fn note_unverified(unverified: u64) {
     if unverified > 0 {
         let pairs = counted(unverified, "pair");
         output::note(format!(
@@ -85,17 +97,10 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
              with --from, or run the command in the folder that the keys start from"
         ));
     }
-    if !output.json() {
-        let more = if count == limit { ", and perhaps more" } else { "" };
-        let (count, alike) = if likeness.is_decided_later {
-            (count - unverified, likeness.verified)
-        } else {
-            (count, alike)
-        };
-        let pairs = counted(count, "pair");
-        output::note(format!("{pairs} {alike}{more}"));
-    }
-    Ok(Ended::Well)
+}
+
+fn warn_if_blurred(margin: Margin, likeness: Likeness) {
+    margin::warn_if_blurred(margin, &format!("--exact --at-least {}", likeness.threshold));
 }
 
 fn search(args: &Pairs, index: &Reader, alike: Alike) -> Result<nearkin::Pairs, Failure> {
@@ -124,11 +129,11 @@ struct CollapsedObject<'a> {
 fn collapsed(
     args: &Pairs,
     index: &Reader,
-    alike: Alike,
+    likeness: Likeness,
     progress: &Progress,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
-    let found = search(args, index, alike)?.collapse();
+    let found = search(args, index, likeness.sought)?.collapse();
     interrupt::check().map_err(Failure::on_results)?;
     let mut found = found?;
     let columns = [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
@@ -164,10 +169,11 @@ fn collapsed(
         table.finish(output)?;
     }
     output.flush()?;
+    warn_if_blurred(found.margin(), likeness);
     if !output.json() {
         let (crowds, pairs) = (counted(crowds, "crowd"), counted(pairs, "pair"));
         let what = format!("{crowds} of equal signatures, {pairs} of others");
-        output::note(format!("{what}, {alike}"));
+        output::note(format!("{what}, {}", likeness.and_above()));
     }
     Ok(Ended::Well)
 }
@@ -184,14 +190,16 @@ fn print_collapsed(
     match (one, table) {
         (Collapsed::Crowd { key, count, .. }, Some(table)) => {
             let others = format!("and {} with the same signature", grouped(count - 1));
-            table.row(["1.000".to_owned(), name(key, *count), others], output)
+            let similarity = SimilarityText::Estimate(1.0).to_string();
+            table.row([similarity, name(key, *count), others], output)
         }
         (Collapsed::Crowd { key, count, .. }, None) => {
             output.object(&CrowdObject { crowd: &lossy(key), count: *count })
         }
         (Collapsed::Pair { pair, a_count, b_count, .. }, Some(table)) => {
             let (a, b) = (name(&pair.a, *a_count), name(&pair.b, *b_count));
-            table.row([format!("{:.3}", pair.similarity), a, b], output)
+            let similarity = SimilarityText::Estimate(pair.similarity).to_string();
+            table.row([similarity, a, b], output)
         }
         (Collapsed::Pair { pair, a_count, b_count, .. }, None) => output.object(&CollapsedObject {
             a: &lossy(&pair.a),
@@ -310,7 +318,8 @@ impl<'a> Printer<'a> {
         };
         let exact = exact.map_or_else(String::new, originals::cell);
         let (a, b) = (visible(&pair.a), visible(&pair.b));
-        table.row([contained, exact, format!("{similarity:.3}"), a, b], output)
+        let similarity = SimilarityText::Estimate(similarity).to_string();
+        table.row([contained, exact, similarity, a, b], output)
     }
 
     /// The number of pairs, and how many of them could not be compared.

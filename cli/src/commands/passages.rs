@@ -5,7 +5,7 @@
 use nearkin::passages::{
     Contained, PassageAnswer, PassageIndex, PassageMatch, PassageView, Prepared,
 };
-use nearkin::{Alike, Index, Reader};
+use nearkin::{Alike, Index, Reader, SimilarityText};
 use serde::Serialize;
 
 use super::added::{AddCounts, Safe};
@@ -290,17 +290,19 @@ impl Printing<'_> {
         text: &Contained,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        output.line(format_args!("{:.3}  {}", text.share, visible(&text.key)))?;
+        // The share is counted in words: it is 1 only if all words lie in matching passages.
+        let share = SimilarityText::Exact(text.share);
+        output.line(format_args!("{share}  {}", visible(&text.key)))?;
         for found in &text.passages {
             let (query, stored) = (&found.query, &found.stored);
             output.line(format_args!(
-                "  {}: bytes {} to {} are at {} to {}, similarity {:.3}",
+                "  {}: bytes {} to {} are at {} to {}, similarity {}",
                 counted(found.words, "word"),
                 query.start,
                 query.end,
                 stored.start,
                 stored.end,
-                found.similarity
+                SimilarityText::Estimate(found.similarity)
             ))?;
             let (own, other) = self.words(queried, &text.key, found);
             let line = |text: String| visible(quoted::line(&text).as_bytes());

@@ -228,9 +228,7 @@ fn print_one<'i>(
             Some(contained) => {
                 output::note(format!("no document with containment {contained} or more"));
             }
-            None => {
-                output::note(format!("no document of similarity {} or more", context.threshold()));
-            }
+            None => output::note(format!("no document {}", context.likeness.or_more())),
         }
         if answer.found == 0 && !output.json() && !output::is_quiet() {
             note_nearest(context, again())?;
@@ -272,7 +270,8 @@ fn note_nearest(context: &QueryContext<'_>, query: nearkin::Query<'_>) -> Result
     let answer = query.conditions(nearest).run()?;
     for found in answer.matches.iter().filter(|found| found.similarity < context.threshold()) {
         let key = visible(&found.key);
-        output::note(format!("nearest below the threshold: {:.3}  {key}", found.similarity));
+        let similarity = found.similarity_text();
+        output::note(format!("nearest below the threshold: {similarity}  {key}"));
     }
     Ok(())
 }
@@ -318,7 +317,7 @@ fn by_content(
     drop(progress);
     skips.finish();
     skips.judge(reading)?;
-    tally.report(context.args, context.threshold(), output)?;
+    tally.report(context.args, &context.likeness, output)?;
     Ok(skips.ended())
 }
 
@@ -416,7 +415,7 @@ fn print_objects(name: &[u8], answer: &Verified, output: &mut Output) -> Result<
 }
 
 fn cells(found: &Match) -> [String; 3] {
-    let similarity = format!("{:.3}", found.similarity);
+    let similarity = found.similarity_text().to_string();
     [similarity, format!("+-{:.3}", found.standard_error), visible(&found.key)]
 }
 

@@ -44,8 +44,9 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
     let index = opened::to_change(&args.index)?;
-    if args.if_similar.is_some() {
+    if let Some(threshold) = args.if_similar {
         opened::check_of_documents(index.params(), "remove --if-similar")?;
+        opened::note_if_equality_is_estimated(threshold);
     }
     let target = RemovalTarget::new(index)?;
     let progress = Progress::start("removing", Unit::Bytes, bytes);

@@ -319,7 +319,10 @@ fn clusters_are_stepped_through_and_downloaded() {
     let saved = saved(&mut browser, "csv");
     let lines: Vec<_> = saved.split_terminator("\r\n").collect();
     assert_eq!(lines.len(), 402, "a head and 401 documents");
-    assert_eq!(lines[0], "\"cluster\",\"documents\",\"key\",\"similarity_to_first\",\"added_utc\"");
+    assert_eq!(
+        lines[0],
+        "\"cluster\",\"documents\",\"key\",\"estimated_similarity_to_first\",\"added_utc\""
+    );
     assert!(lines[1].contains("\"1.000\""), "{}", lines[1]);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

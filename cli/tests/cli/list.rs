@@ -56,7 +56,7 @@ fn pairs_are_limited_and_sorted_ones_are_the_most_similar() {
     assert!(all.starts_with(&some) && some.lines().count() == 2, "{some}");
     let ran = scratch.ok("pairs i -n 1");
     assert_eq!(ran.stdout.lines().count(), 2);
-    ran.says(&["1 pair of similarity 0.3 and above, and perhaps more"]);
+    ran.says(&["1 pair of estimated similarity 0.3 and above, and perhaps more"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn a_file_is_asked_by_its_content() {
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert!(lines[0].split_whitespace().eq(["similarity", "error", "key"]), "{}", ran.stdout);
     // The document itself comes first, then similar ones.
-    assert!(lines[1].contains("1.000") && lines[1].ends_with("docs/MIT.txt"), "{}", ran.stdout);
+    assert!(lines[1].contains(">0.99") && lines[1].ends_with("docs/MIT.txt"), "{}", ran.stdout);
     assert!(lines[2].ends_with("docs/JSON.txt"), "{}", ran.stdout);
     assert_eq!(ran.stderr, "");
 }
@@ -47,7 +47,7 @@ fn a_query_by_key_does_not_find_the_key() {
 fn no_match_is_status_0_and_said() {
     let scratch = Scratch::with_licences();
     for arguments in ["query i --text nothing", "query i --json --text nothing"] {
-        scratch.ok(arguments).says(&["no document of similarity 0.7"]).prints_just("");
+        scratch.ok(arguments).says(&["no document of estimated similarity 0.7"]).prints_just("");
     }
 }
 
@@ -95,8 +95,8 @@ fn many_files_make_a_block_each() {
     let ran = scratch.ok("query i docs/MIT.txt other.txt docs/Zlib.txt");
     let blocks: Vec<_> = ran.stdout.trim_end().split("\n\n").collect();
     assert_eq!(blocks.len(), 2, "{}", ran.stdout);
-    assert!(blocks[0].starts_with("docs/MIT.txt\n  1.000"), "{}", ran.stdout);
-    assert!(blocks[1].starts_with("docs/Zlib.txt\n  1.000"), "{}", ran.stdout);
+    assert!(blocks[0].starts_with("docs/MIT.txt\n  >0.99"), "{}", ran.stdout);
+    assert!(blocks[1].starts_with("docs/Zlib.txt\n  >0.99"), "{}", ran.stdout);
     ran.says(&["3 asked, 2 with matches"]);
 }
 
@@ -149,7 +149,7 @@ fn pairs_are_printed_and_sorted() {
     assert!(pairs.is_sorted_by_key(order), "{}", ran.stdout);
     let unsorted = scratch.ok("pairs i --threshold 0.6 --json");
     assert_eq!(unsorted.objects().len(), pairs.len());
-    let table = scratch.ok("pairs i --threshold 0.6").says(&["pairs of similarity"]);
+    let table = scratch.ok("pairs i --threshold 0.6").says(&["pairs of estimated similarity"]);
     let title = table.stdout.lines().next().unwrap();
     assert!(title.split_whitespace().eq(["similarity", "a", "b"]), "{title}");
     assert_eq!(table.stdout.lines().count(), pairs.len() + 1);
@@ -234,7 +234,8 @@ fn clusters_are_sorted_and_limited() {
 fn the_nearest_below_the_threshold_are_named() {
     let scratch = Scratch::with_licences();
     let ran = scratch.ok("query i --key docs/MIT.txt -t 99%").prints_just("");
-    let ran = ran.says(&["no document of similarity 0.99 or more", "below the threshold: 0."]);
+    let ran =
+        ran.says(&["no document of estimated similarity 0.99 or more", "below the threshold: 0."]);
     assert!(ran.stderr.contains("docs/Xnet.txt") && !ran.stderr.contains("MIT.txt"));
     let quiet = scratch.ok("query i --key docs/MIT.txt -t 99% -q");
     assert_eq!((quiet.stdout, quiet.stderr), (String::new(), String::new()));

@@ -1,5 +1,6 @@
 //! `nearkin.Match`, `nearkin.Answer` and `nearkin.Document`: results of queries and look-ups.
 
+use nearkin::SimilarityText;
 use pyo3::PyClass;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -147,7 +148,17 @@ impl Match {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let key = KeyType::show(self.keys, py, &self.inner.key);
         let key = key.unwrap_or_else(|_| PyBytes::new(py, &self.inner.key).into_any());
-        Ok(format!("Match({}, similarity={:.3})", key.repr()?, self.inner.similarity))
+        Ok(format!("Match({}, similarity={})", key.repr()?, self.inner.similarity_text()))
+    }
+}
+
+/// A similarity as text: only an exact one of 1 is written as 1.000.
+#[pyfunction]
+pub(crate) fn _similarity_text(similarity: f64, exact: bool) -> String {
+    if exact {
+        SimilarityText::Exact(similarity).to_string()
+    } else {
+        SimilarityText::Estimate(similarity).to_string()
     }
 }
 

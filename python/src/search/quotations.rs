@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nearkin::SimilarityText;
 use nearkin::passages::{Contained, PassageAnswer, PassageMatch, PassageView};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -151,7 +152,8 @@ impl Text {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let key = self.keys.show(py, &self.inner.key);
         let key = key.unwrap_or_else(|_| PyString::new(py, "?").into_any());
-        Ok(format!("Contained({}, share={:.3})", key.repr()?, self.inner.share))
+        let share = SimilarityText::Exact(self.inner.share);
+        Ok(format!("Contained({}, share={share})", key.repr()?))
     }
 }
 
@@ -192,6 +194,7 @@ impl Passage {
 
     fn __repr__(&self) -> String {
         let (begin, end) = self.query;
-        format!("PassageMatch([{begin}:{end}], similarity={:.3})", self.inner.similarity)
+        let similarity = SimilarityText::Estimate(self.inner.similarity);
+        format!("PassageMatch([{begin}:{end}], similarity={similarity})")
     }
 }

@@ -205,16 +205,19 @@ impl Alike {
     }
 }
 
-/// Formats the condition as in "3 pairs of similarity 0.7 and above".
+/// Formats the condition as in "3 pairs of similarity 0.7 and above". The alternate form `{:#}`
+/// says that signatures decided: "3 pairs of estimated similarity 0.7 and above".
 impl fmt::Display for Alike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (similarity, about) =
+            if f.alternate() { ("estimated similarity", "about ") } else { ("similarity", "") };
         match self.contained {
-            None => write!(f, "of similarity {} and above", self.threshold),
+            None => write!(f, "of {similarity} {} and above", self.threshold),
             Some(contained) => {
-                write!(f, "of which one contains {contained} of the other")?;
+                write!(f, "of which one contains {about}{contained} of the other")?;
                 match self.threshold {
                     0.0 => Ok(()),
-                    threshold => write!(f, ", of similarity {threshold} and above"),
+                    threshold => write!(f, ", of {similarity} {threshold} and above"),
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::index::state::excerpt::Excerpt;
 use crate::index::state::recovery::Recovery;
-use crate::{Containment, Overlap, Params, Signature};
+use crate::{Containment, Overlap, Params, Signature, SimilarityText};
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -70,6 +70,15 @@ pub struct Match {
 }
 
 impl Match {
+    /// The similarity as text: exact if the documents were compared
+    /// ([`Admit::verify`](crate::Admit::verify)), otherwise the estimate.
+    pub fn similarity_text(&self) -> SimilarityText {
+        match self.overlap {
+            Some(overlap) => SimilarityText::Exact(overlap.similarity),
+            None => SimilarityText::Estimate(self.similarity),
+        }
+    }
+
     /// This match and the query document as a pair, with the smaller key first. For
     /// [`Snapshot::exact_pair`](crate::Snapshot::exact_pair).
     pub fn pair_with(&self, key: impl Into<Vec<u8>>) -> Pair {

@@ -11,10 +11,11 @@ use crate::index::read::conditions::Conditions;
 use crate::index::read::connect::{cancelled, connect};
 use crate::index::read::exact::{Exact, Fetch};
 use crate::index::read::forest::{Forest, Numbers};
+use crate::index::read::margin::Margin;
 use crate::index::read::sweep::Sweep;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Bits;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, SimilarityText};
 use nearkin_sketch::engine::count_equal_rows;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -28,6 +29,7 @@ pub struct Clusters {
     members: Vec<Place>,
     /// The clusters left: the smallest key, and the range of its members.
     left: std::vec::IntoIter<(Vec<u8>, Range<usize>)>,
+    margin: Margin,
 }
 
 impl Snapshot {
@@ -70,8 +72,9 @@ impl Snapshot {
         let first = sweep.restarted();
         let twins = unite_twins(first, Twins::Connected, &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
-        connect(sweep, &numbers, &mut forest, &is_twin, progress)?;
-        Clusters::new(self, &numbers, forest, conditions.limit)
+        let connected = connect(sweep, &numbers, &mut forest, &is_twin, progress)?;
+        let clusters = Clusters::new(self, &numbers, forest, conditions.limit)?;
+        Ok(Clusters { margin: connected.margin, ..clusters })
     }
 
     /// The clusters by exact comparison: documents connected by pairs whose shingles satisfy
@@ -116,6 +119,14 @@ impl Snapshot {
 }
 
 impl Clusters {
+    /// How often a document reached the threshold with one of a cluster, and how often it came only
+    /// just below it. Documents that other pairs had connected already were not compared, so this
+    /// is less than the [`Pairs::margin`](crate::Pairs::margin). Nothing is counted with
+    /// [`Snapshot::exact_clusters`].
+    pub fn margin(&self) -> Margin {
+        self.margin
+    }
+
     /// Costs reading the key of every member.
     fn new(snapshot: &Snapshot, numbers: &Numbers, forest: Forest, limit: usize) -> Result<Self> {
         let numbered = forest.members();
@@ -137,7 +148,8 @@ impl Clusters {
         }
         left.sort_unstable_by(|one, next| one.0.cmp(&next.0));
         left.truncate(limit);
-        Ok(Self { snapshot: snapshot.clone(), members, left: left.into_iter() })
+        let (left, margin) = (left.into_iter(), Margin::default());
+        Ok(Self { snapshot: snapshot.clone(), members, left, margin })
     }
 }
 
@@ -164,8 +176,22 @@ pub struct Link {
     /// The similarity of the two: estimated by [`Snapshot::links`], exact by
     /// [`Snapshot::exact_links`].
     pub similarity: f64,
+    /// Whether the similarity is exact: the two were compared, or are one document.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub is_exact: bool,
     /// Whether the two are a pair. If not, a chain of other documents connects them.
     pub is_direct: bool,
+}
+
+impl Link {
+    /// The similarity as text.
+    pub fn similarity_text(&self) -> SimilarityText {
+        if self.is_exact {
+            SimilarityText::Exact(self.similarity)
+        } else {
+            SimilarityText::Estimate(self.similarity)
+        }
+    }
 }
 
 impl Snapshot {
@@ -210,7 +236,8 @@ impl Snapshot {
             let equal_rows = count_equal_rows(&own, &signature, params.lane_bits());
             let counts = (own_count, self.shingle_count(other)?);
             let is_direct = other == first || alike.is_reached(params, equal_rows, counts);
-            Ok(Link { similarity: params.similarity(equal_rows), is_direct })
+            let (similarity, is_exact) = (params.similarity(equal_rows), other == first);
+            Ok(Link { similarity, is_exact, is_direct })
         };
         cluster.keys.iter().map(link).collect()
     }
@@ -236,6 +263,7 @@ impl Snapshot {
             let other = self.fetched(key, fetch)?.ok();
             if let (Some(own), Some(other)) = (&own, &other) {
                 link.similarity = own.similarity(other);
+                link.is_exact = true;
                 link.is_direct = alike.overlap(own, other).is_some();
             }
         }

@@ -11,6 +11,7 @@ use super::forest::{Forest, Numbers};
 use super::sweep::{RangeEntry, Sweep};
 use crate::format::bytes::wide;
 use crate::index::read::answer::Progress;
+use crate::index::read::margin::Margin;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::{Error, ErrorKind, Result};
 use nearkin_sketch::engine::{Agreement, first_shared_band};
@@ -23,15 +24,27 @@ const AHEAD: usize = 16;
 /// Minimum number of documents in a bucket that is pruned.
 const PRUNE_MIN: usize = small!(connect::PRUNE_MIN, 64);
 
-/// Unites all documents that are connected by pairs, except skipped ones. Returns the number of
-/// pairs compared.
+/// What [`connect`] did.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Connected {
+    /// Pairs compared, each as often as it was.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests bound the cost of a crowd"))]
+    pub(super) compared: u64,
+    /// How often a document reached the threshold with a component, or came just below it with all
+    /// documents of the component that it met. Pairs would not do: a document that reaches the
+    /// threshold with one document of a crowd is compared with no other, and one that comes close
+    /// is compared with all.
+    pub(super) margin: Margin,
+}
+
+/// Unites all documents that are connected by pairs, except skipped ones.
 pub(super) fn connect(
     mut sweep: Sweep,
     numbers: &Numbers,
     forest: &mut Forest,
     skipped: &dyn Fn(Place) -> bool,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<u64> {
+) -> Result<Connected> {
     let snapshot = sweep.snapshot.clone();
     let mut bucket = Bucket::new(&snapshot, sweep.alike);
     let (mut band, mut reported) = (0, 0);
@@ -39,6 +52,7 @@ pub(super) fn connect(
         if sweep.band != band {
             band = sweep.band;
             bucket.clear();
+            bucket.band = band;
         }
         for (at, entry) in sweep.complete().iter().enumerate() {
             if let Some(ahead) = sweep.neighbour(at + AHEAD) {
@@ -56,7 +70,7 @@ pub(super) fn connect(
             }
         }
     }
-    Ok(bucket.compared)
+    Ok(Connected { compared: bucket.compared, margin: bucket.margin })
 }
 
 pub(super) fn cancelled() -> Error {
@@ -69,6 +83,9 @@ struct Bucket<'a> {
     snapshot: &'a Snapshot,
     alike: Alike,
     equal_rows_min: u32,
+    /// As in [`Sweep`].
+    equal_rows_near: u32,
+    band: usize,
     components: Vec<Component>,
     /// The number of documents.
     members: usize,
@@ -78,6 +95,7 @@ struct Bucket<'a> {
     reached: u64,
     /// Pairs compared so far.
     compared: u64,
+    margin: Margin,
 }
 
 /// Documents of one component in the bucket.
@@ -85,6 +103,18 @@ struct Component {
     /// The number of one of its documents.
     number: u32,
     members: Vec<BucketMember>,
+}
+
+/// A document compared with those of a component.
+#[derive(Default)]
+struct ComponentComparison {
+    /// Whether one of them is a pair with it.
+    is_like: bool,
+    /// The number of comparisons.
+    count: u64,
+    /// Whether one of them comes just below the threshold, and this is the first band that the two
+    /// share.
+    is_near: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -95,18 +125,19 @@ struct BucketMember {
 
 impl<'a> Bucket<'a> {
     fn new(snapshot: &'a Snapshot, alike: Alike) -> Self {
-        let equal_rows_min = alike.equal_rows_min(snapshot.params());
-        let (components, members_max) = (Vec::new(), PRUNE_MIN);
-        let (members, reached, compared) = (0, 0, 0);
+        let params = snapshot.params();
         Self {
             snapshot,
             alike,
-            equal_rows_min,
-            components,
-            members,
-            members_max,
-            reached,
-            compared,
+            equal_rows_min: alike.equal_rows_min(params),
+            equal_rows_near: Margin::equal_rows_min(alike, params),
+            band: 0,
+            components: Vec::new(),
+            members: 0,
+            members_max: PRUNE_MIN,
+            reached: 0,
+            compared: 0,
+            margin: Margin::default(),
         }
     }
 
@@ -133,9 +164,12 @@ impl<'a> Bucket<'a> {
         while let Some(component) = self.components.get(at) {
             let is_one = forest.root(number) == forest.root(component.number);
             if !is_one {
-                let (is_like, compared) = self.is_like(entry, component)?;
-                self.compared += compared;
-                if !is_like {
+                let compared = self.compare(entry, component)?;
+                self.compared += compared.count;
+                let only_near = compared.is_near && !compared.is_like;
+                self.margin.just_below += u64::from(only_near);
+                self.margin.reached += u64::from(compared.is_like);
+                if !compared.is_like {
                     at += 1;
                     continue;
                 }
@@ -163,11 +197,11 @@ impl<'a> Bucket<'a> {
         Ok(())
     }
 
-    /// Whether the document of an entry is a pair with any document of a component; also returns
-    /// the number of comparisons. The first comparison usually succeeds, so the signatures of the
-    /// other documents are prefetched only if it fails.
-    fn is_like(&self, entry: RangeEntry, component: &Component) -> Result<(bool, u64)> {
-        let mut compared = 0;
+    /// Compares the document of an entry with those of a component, up to the first that it is a
+    /// pair with. The first comparison usually succeeds, so the signatures of the other documents
+    /// are prefetched only if it fails.
+    fn compare(&self, entry: RangeEntry, component: &Component) -> Result<ComponentComparison> {
+        let mut compared = ComponentComparison::default();
         let params = self.snapshot.params();
         let (rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
         let last = params.bands() - 1;
@@ -180,17 +214,19 @@ impl<'a> Bucket<'a> {
                 continue;
             }
             let other = self.snapshot.signature_bytes(member.place)?;
-            compared += 1;
-            let agreement = Agreement::compare(&own, &other, lane_bits, self.equal_rows_min);
-            let shares = |all: &Agreement| first_shared_band(all, last, rows).is_some();
-            if let Some(all) = agreement.filter(shares) {
-                let places = (entry.place, member.place);
-                if self.snapshot.is_pair(self.alike, places, all.equal_rows())? {
-                    return Ok((true, compared));
-                }
+            compared.count += 1;
+            let agreement = Agreement::compare(&own, &other, lane_bits, self.equal_rows_near);
+            let Some(agreement) = agreement else { continue };
+            let Some(band) = first_shared_band(&agreement, last, rows) else { continue };
+            let equal_rows = agreement.equal_rows();
+            if equal_rows < self.equal_rows_min {
+                compared.is_near |= band == self.band;
+            } else if self.snapshot.is_pair(self.alike, (entry.place, member.place), equal_rows)? {
+                compared.is_like = true;
+                break;
             }
         }
-        Ok((false, compared))
+        Ok(compared)
     }
 
     /// Drops the documents whose ranges end before a key; no later document can overlap them.
@@ -273,6 +309,29 @@ mod tests {
         }
     }
 
+    /// No pair is counted twice, and no other ones than those of the sweep over all pairs.
+    #[test]
+    fn a_margin_counts_at_most_the_pairs_that_there_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = index(&folder.path().join("x.nearkin"));
+        let snapshot = index.snapshot();
+        let numbers = Numbers::for_snapshot(&snapshot).expect("few documents");
+        let mut just_below = 0;
+        for threshold in [0.5, 0.7, 0.9] {
+            let mut stream = snapshot.pairs(threshold).expect("a threshold");
+            assert!(stream.by_ref().all(|pair| pair.is_ok()));
+            let all = stream.margin();
+            let mut forest = Forest::new(numbers.count);
+            let sweep = Sweep::new(&snapshot, threshold.into());
+            let connected = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
+            let margin = connected.expect("sound files").margin;
+            assert!((1..=all.reached).contains(&margin.reached), "{margin:?} of {all:?}");
+            assert!(margin.just_below <= all.just_below, "{margin:?} of {all:?}");
+            just_below += margin.just_below;
+        }
+        assert!(just_below > 0);
+    }
+
     /// A crowd of similar documents costs about as many comparisons as it has documents.
     #[test]
     fn a_crowd_is_not_compared_with_itself() {
@@ -292,7 +351,7 @@ mod tests {
             let mut forest = Forest::new(numbers.count);
             let sweep = Sweep::new(&snapshot, 0.5.into());
             let compared = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
-            let compared = compared.expect("sound files");
+            let compared = compared.expect("sound files").compared;
             assert!(compared < 20_000, "{compared} pairs were compared");
             let members = forest.members();
             let largest = members.chunk_by(|one, next| one.0 == next.0).map(<[_]>::len).max();

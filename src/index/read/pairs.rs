@@ -5,6 +5,7 @@ use crate::index::read::answer::{Collapsed, Pair, Progress};
 use crate::index::read::clusters::{Twins, unite_twins};
 use crate::index::read::conditions::Conditions;
 use crate::index::read::forest::{Forest, Numbers};
+use crate::index::read::margin::Margin;
 use crate::index::read::stop::Stop;
 use crate::index::read::sweep::{PlacePair, Sweep};
 use crate::index::state::versions::{Place, Snapshot};
@@ -87,6 +88,11 @@ impl Pairs {
     /// The progress of the stream, in documents.
     pub fn progress(&self) -> Progress {
         self.sweep.progress()
+    }
+
+    /// How many of the pairs compared so far reach the threshold, and how many lie just below it.
+    pub fn margin(&self) -> Margin {
+        self.sweep.margin()
     }
 
     /// Ends the stream when this returns true: it yields `Cancelled`, and then nothing more.
@@ -203,6 +209,11 @@ impl CollapsedPairs {
     /// The progress of the stream, in documents.
     pub fn progress(&self) -> Progress {
         self.sweep.progress()
+    }
+
+    /// How many of the pairs compared so far reach the threshold, and how many lie just below it.
+    pub fn margin(&self) -> Margin {
+        self.sweep.margin()
     }
 
     /// The key that represents a document, and the size of its crowd.

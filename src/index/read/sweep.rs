@@ -10,6 +10,7 @@ use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Progress, ProgressReport};
 use crate::index::read::conditions::Conditions;
+use crate::index::read::margin::Margin;
 use crate::index::read::selection::Hidden;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::{Error, ErrorKind, Result};
@@ -44,6 +45,11 @@ pub(super) struct Sweep {
     /// The documents that take no part; `None`: all take part.
     hidden: Option<Arc<Hidden>>,
     equal_rows_min: u32,
+    /// Pairs with fewer equal rows than `equal_rows_min`, but at least this number, count as just
+    /// below the threshold.
+    equal_rows_near: u32,
+    /// The pairs compared so far.
+    margin: Margin,
     pub(super) band: usize,
     /// The BandKeys are divided into 2^`cut` ranges of equal width; this is the number of the next
     /// one.
@@ -82,6 +88,8 @@ impl Sweep {
             alike,
             hidden: None,
             equal_rows_min: alike.equal_rows_min(snapshot.params()),
+            equal_rows_near: Margin::equal_rows_min(alike, snapshot.params()),
+            margin: Margin::default(),
             band: 0,
             range: 0,
             // At most 2^32 ranges, so that their width stays above zero.
@@ -119,6 +127,11 @@ impl Sweep {
     /// The same sweep, from its beginning.
     pub(super) fn restarted(&self) -> Self {
         Self { hidden: self.hidden.clone(), ..Self::new(&self.snapshot, self.alike) }
+    }
+
+    /// How many of the pairs compared so far reach the threshold, and how many come close.
+    pub(super) fn margin(&self) -> Margin {
+        self.margin
     }
 
     fn is_hidden(&self, place: Place) -> bool {
@@ -265,19 +278,25 @@ impl Sweep {
         Ok(())
     }
 
-    fn score(&self, a: Place, b: Place) -> Result<Option<u32>> {
+    fn score(&mut self, a: Place, b: Place) -> Result<Option<u32>> {
         let params = self.snapshot.params();
         let (one, other) = (self.snapshot.signature_bytes(a)?, self.snapshot.signature_bytes(b)?);
-        let agreement = Agreement::compare(&one, &other, params.lane_bits(), self.equal_rows_min);
+        let agreement = Agreement::compare(&one, &other, params.lane_bits(), self.equal_rows_near);
         let rows = params.rows_per_band();
         let here = |agreement: &Agreement| {
             first_shared_band(agreement, self.band, rows) == Some(self.band)
         };
-        let equal_rows = agreement.filter(here).map(|agreement| agreement.equal_rows());
-        match equal_rows {
-            Some(equal_rows) if !self.snapshot.is_pair(self.alike, (a, b), equal_rows)? => Ok(None),
-            decided => Ok(decided),
+        let Some(agreement) = agreement.filter(here) else { return Ok(None) };
+        let equal_rows = agreement.equal_rows();
+        if equal_rows < self.equal_rows_min {
+            self.margin.just_below += 1;
+            return Ok(None);
         }
+        if !self.snapshot.is_pair(self.alike, (a, b), equal_rows)? {
+            return Ok(None);
+        }
+        self.margin.reached += 1;
+        Ok(Some(equal_rows))
     }
 
     /// The collected entries that cannot overlap entries still to come, sorted by `key_first`.

@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 
+use nearkin::SimilarityText;
+
 use super::cksum::Cksum;
 use super::exact::each_block;
 use super::files::{self, ExaminedFiles};
@@ -137,7 +139,8 @@ impl<W: Write> Script<'_, W> {
                 if self.leaves_out(kept.path(), name)? {
                     continue;
                 }
-                write!(self.out, "# {similarity:.3}\n{} ", self.language.near())?;
+                let similarity = SimilarityText::Estimate(*similarity);
+                write!(self.out, "# {similarity}\n{} ", self.language.near())?;
                 self.names(file, kept.path(), name)?;
                 writeln!(self.out, " '{of_kept}' '{of_copy}'")?;
             }

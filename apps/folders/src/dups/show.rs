@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nearkin::SimilarityText;
 use serde::Serialize;
 
 use super::files::{ExaminedFiles, File};
@@ -237,14 +238,19 @@ fn print<'a>(
     let number = counted(group.files.len() as u64, "file");
     let freed = output::bytes(group.freed);
     output.line(format_args!("{kind:<5}  {number}, {freed} could be freed"))?;
-    for (_, file, similarity) in members {
+    for (nth_member, file, similarity) in members {
+        // The first file is the one that the others are compared with.
+        let similarity = match nth_member {
+            0 => SimilarityText::Exact(similarity),
+            _ => SimilarityText::Estimate(similarity),
+        };
         for (nth, name) in file.names.iter().enumerate() {
             let name = visible(bytes(&name.shown));
             let note = if nth == 0 { "" } else { "  (the same file)" };
             if kind == "exact" {
                 output.line(format_args!("  {name}{note}"))?;
             } else {
-                output.line(format_args!("  {similarity:.3}  {name}{note}"))?;
+                output.line(format_args!("  {similarity}  {name}{note}"))?;
             }
         }
     }

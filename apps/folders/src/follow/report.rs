@@ -144,7 +144,7 @@ pub(crate) fn put(
         });
     }
     let mut line = format!("{change:<8}  {}", visible(key));
-    let one = |found: &Match| format!("{} ({:.3})", visible(&found.key), found.similarity);
+    let one = |found: &Match| format!("{} ({})", visible(&found.key), found.similarity_text());
     let names: Vec<_> = matches.iter().map(one).collect();
     if !names.is_empty() {
         line.extend(["  near-duplicate of ", &names.join(", ")]);

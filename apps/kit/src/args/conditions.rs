@@ -9,6 +9,7 @@ use super::lines::ExactGiven;
 use super::values::similarity;
 use crate::failure::Failure;
 use crate::input::opened;
+use crate::output;
 use crate::time::{self, TimeGiven};
 
 /// Options for which documents a search considers.
@@ -138,6 +139,12 @@ impl Likeness {
         &ExactGiven { exact: is_exact, at_least, .. }: &ExactGiven,
     ) -> Self {
         let own = params.threshold();
+        let asks_for_equality = contained.is_none() && at_least.or(threshold).unwrap_or(own) >= 1.0;
+        // Only the documents tell whether they are equal, so with --exact they decide.
+        let at_least = if is_exact && asks_for_equality { Some(1.0) } else { at_least };
+        if asks_for_equality && !is_exact {
+            output::note(opened::equality_is_estimated("--exact compares them"));
+        }
         let similarity = at_least.or(threshold);
         match contained {
             Some(contained) => opened::warn_if_contained_are_missed(params, contained),
@@ -149,6 +156,8 @@ impl Likeness {
             // An explicit --threshold alone determines what the index is searched for, even if the
             // exact comparison then applies another minimum (--at-least).
             (Some(threshold), None) => Alike::similar(threshold),
+            // Equal documents have equal signatures.
+            _ if asks_for_equality => alike,
             _ if is_decided_later => alike.for_verification(),
             _ => alike,
         };
@@ -156,5 +165,17 @@ impl Likeness {
         let own = if contained.is_some() { 0.0 } else { own };
         let threshold = similarity.unwrap_or(own);
         Self { sought, verified, connecting: alike, is_decided_later, threshold, contained }
+    }
+
+    /// What the results are, for a summary: "of estimated similarity 0.7 and above", or "of
+    /// similarity 0.7 and above" if the documents decided.
+    pub fn and_above(&self) -> String {
+        if self.is_decided_later { self.verified.to_string() } else { format!("{:#}", self.sought) }
+    }
+
+    /// What matches are: "of estimated similarity 0.7 or more".
+    pub fn or_more(&self) -> String {
+        let estimated = if self.is_decided_later { "" } else { "estimated " };
+        format!("of {estimated}similarity {} or more", self.threshold)
     }
 }

@@ -266,6 +266,24 @@ pub fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     }
 }
 
+/// Says that signatures decide which documents are equal. `way_out` says how to let the documents
+/// decide.
+pub fn equality_is_estimated(way_out: &str) -> String {
+    format!(
+        "threshold 1 by the estimate: the signatures are equal, the documents may differ in a few \
+         words; {way_out}"
+    )
+}
+
+/// Notes at threshold 1 that signatures decide which documents are equal, for a command that does
+/// not compare documents.
+pub fn note_if_equality_is_estimated(threshold: f64) {
+    if threshold >= 1.0 {
+        let way_out = "`nearkin pairs INDEX --exact --threshold 1` compares them";
+        output::note(equality_is_estimated(way_out));
+    }
+}
+
 /// Warns if the index misses more than a tenth of contained texts: those of which the share
 /// `contained` occurs in another text that is twice as long.
 pub fn warn_if_contained_are_missed(params: &Params, contained: f64) {

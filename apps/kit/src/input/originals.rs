@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
+use nearkin::{Exact, Original, Overlap, Signature, SimilarityText, Snapshot};
 
 use super::content::Reading;
 use super::shards;
@@ -270,7 +270,7 @@ impl Originals {
 pub fn cell(exact: Exact) -> String {
     match exact {
         Exact::Similarity(similarity) | Exact::Contained(Overlap { similarity, .. }) => {
-            format!("{similarity:.3}")
+            SimilarityText::Exact(similarity).to_string()
         }
         Exact::Stale => "stale".to_owned(),
         Exact::Missing => "missing".to_owned(),
@@ -283,7 +283,7 @@ pub fn cell(exact: Exact) -> String {
 /// An exact containment as a table cell.
 pub fn contained_cell(exact: Option<Exact>) -> String {
     match exact {
-        Some(Exact::Contained(overlap)) => format!("{:.3}", overlap.containment),
+        Some(Exact::Contained(overlap)) => SimilarityText::Exact(overlap.containment).to_string(),
         _ => String::new(),
     }
 }

@@ -221,7 +221,7 @@ function histogram() {
   put(
     holder,
     paragraph(
-      `${cut ? "At least " : ""}${counted(data.totals.pairs, "pair")} of similarity ${plain(data.threshold)} and above. ` +
+      `${cut ? "At least " : ""}${counted(data.totals.pairs, "pair")} of estimated similarity ${plain(data.threshold)} and above. ` +
         "If many pairs lie near the threshold, a small change of it will alter the clusters.",
     ),
     chart(title, read, parts, points, Math.max(first, 0)),

@@ -212,11 +212,11 @@ const cell = (value) => `"${String(value).replaceAll('"', '""')}"`;
 
 // The clusters of the list, a line for each document that the page has.
 function csv() {
-  const lines = [["cluster", "documents", "key", "similarity_to_first", "added_utc"]];
+  const lines = [["cluster", "documents", "key", "estimated_similarity_to_first", "added_utc"]];
   for (const place of list.found) {
     const cluster = data.clusters[place];
     cluster.documents.forEach(({ key, time: ms }, member) => {
-      const alike = similar(estimate(equalRows(cluster, 0, member)));
+      const alike = thousandths(estimate(equalRows(cluster, 0, member)));
       lines.push([place + 1, cluster.size, key, alike, time(ms, SECOND)]);
     });
   }
@@ -248,9 +248,9 @@ function browse() {
   const least = shown ? data.clusters[shown - 1].size : 0;
   at("clusters-note").textContent = !clusters
     ? documents
-      ? `No two documents are connected at similarity ${plain(data.threshold)} and above.`
+      ? `No two documents are connected at estimated similarity ${plain(data.threshold)} and above.`
       : "There are none."
-    : `Documents linked by pairs of similarity ${plain(data.threshold)} or more. ` +
+    : `Documents linked by pairs of estimated similarity ${plain(data.threshold)} or more. ` +
       (shown < clusters
         ? `Here are the ${whole(shown)} largest of ${whole(clusters)}; those left out have at most ` +
           `${counted(least, "document")} each. The command nearkin clusters prints all.`

@@ -48,7 +48,11 @@ const wholeFormat = new Intl.NumberFormat("en-GB");
 const whole = (number) => wholeFormat.format(number);
 const counted = (number, one, many) =>
   whole(number) + " " + (number === 1 ? one : many || one + "s");
-const similar = (number) => number.toFixed(3);
+// An estimated similarity, as the command line prints it: equal signatures do not mean equal texts,
+// and nothing below 1 is rounded up to 1.
+const similar = (number) => (number >= 1 ? ">0.99" : thousandths(number));
+const thousandths = (number) =>
+  number < 1 && number >= 0.9995 ? "0.999" : number.toFixed(3);
 const plain = (number) => String(Math.round(number * 1000) / 1000);
 
 function percent(share) {

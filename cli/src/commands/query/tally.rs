@@ -6,6 +6,7 @@ use nearkin::Answer;
 
 use crate::args::Query;
 use nearkin_input::raw::{Origin, Reason, Skipped};
+use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::output::{self, Output, counted, grouped};
 
@@ -51,7 +52,7 @@ impl Tally {
     pub(super) fn report(
         self,
         args: &Query,
-        threshold: f64,
+        likeness: &Likeness,
         output: &Output,
     ) -> Result<(), Failure> {
         if self.incomplete > 0 {
@@ -67,10 +68,10 @@ impl Tally {
         }
         if !output.json() || self.skipped > 0 {
             output::note(format!(
-                "{} asked, {} with matches of similarity {} or more, {} skipped",
+                "{} asked, {} with matches {}, {} skipped",
                 grouped(self.queries),
                 grouped(self.answered),
-                threshold,
+                likeness.or_more(),
                 grouped(self.skipped)
             ));
         }

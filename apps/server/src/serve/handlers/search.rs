@@ -12,6 +12,7 @@ use crate::serve::api::bodies::{self, Body, MATCHES_DEFAULT, QueryBody};
 use crate::serve::api::conditions::{GivenConditions, WithConditions};
 use crate::serve::api::error_response::ErrorResponse;
 use crate::serve::shared::Shared;
+use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::{ExactFields, Originals};
 use nearkin_kit::output::visible;
 
@@ -250,7 +251,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What the bands of the index miss, if that is much.
+    /// What the bands of the index miss, if that is much; or what threshold 1 does not mean.
     fn warning(&self, params: &Params, threshold: f64) -> Option<String> {
         if let Some(contained) = self.conditions.number("contained") {
             let recall = contained_recall(params, contained);
@@ -264,14 +265,16 @@ impl<'a> Search<'a> {
             });
         }
         let recall = params.candidate_probability(threshold);
-        (recall < 0.5).then(|| {
-            format!(
+        if recall < 0.5 {
+            return Some(format!(
                 "this query misses about {:.0} % of matches at similarity {threshold}: the index \
                  was built for {} and above",
                 100.0 * (1.0 - recall),
                 params.threshold()
-            )
-        })
+            ));
+        }
+        let is_estimated = threshold >= 1.0 && self.originals.is_none();
+        is_estimated.then(|| opened::equality_is_estimated("`exact` compares them"))
     }
 }
 

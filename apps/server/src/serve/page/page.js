@@ -130,7 +130,7 @@ function summary(answer, took, contained) {
   const shown = answer.matches.length;
   const what =
     contained === undefined
-      ? `of similarity ${answer.threshold} or more`
+      ? `of estimated similarity ${answer.threshold} or more`
       : `of which the longer text contains ${contained} of the shorter one or more`;
   let said = answer.found === 0 ? `Nothing ${what}` : `${counted(answer.found, "document")} ${what}`;
   if (shown < answer.found) said += `, the first ${whole(shown)} shown`;
