@@ -211,8 +211,8 @@ pub(crate) fn invoices(texts: &[String], mut seed: u64) -> Made {
             let no = 20_240_000 + month * 100 + number;
             invoices.push(format!(
                 "{head}\n\nINVOICE No. {no}\nDate: 2024-{month:02}-05\nCustomer: {customer}\n\n1 x \
-                 Hosting package  29.00 EUR\n{hours} x Support hours  85.00 EUR\n\nNet {net}.00 EUR\n\
-                 Total {}.00 EUR\n\n{terms}\nPayable within 30 days to the account below.\n",
+                 Hosting package  29.00 EUR\n{hours} x Support hours  85.00 EUR\n\nNet {net}.00 \
+                 EUR\nTotal {}.00 EUR\n\n{terms}\nPayable within 30 days to the account below.\n",
                 net * 119 / 100
             ));
         }

@@ -26,7 +26,8 @@ impl Sketcher {
     /// # use nearkin_sketch as nearkin;
     /// # fn main() -> nearkin::Result<()> {
     /// let sketcher = nearkin::Sketcher::new(&nearkin::Params::builder().build()?);
-    /// let found = sketcher.difference("Dear Anna, you owe 12 euros", "Dear Otto, you owe 15 euros");
+    /// let [here, there] = ["Dear Anna, you owe 12 euros", "Dear Otto, you owe 15 euros"];
+    /// let found = sketcher.difference(here, there);
     /// assert_eq!(found.only_here, ["anna", "12"]);
     /// assert_eq!(found.only_there, ["otto", "15"]);
     /// assert!(found.numbers_differ);
@@ -54,9 +55,10 @@ impl Sketcher {
             }
             found
         };
-        let (only_here, only_there) = (only(&here, without(&a, &b)), only(&there, without(&b, &a)));
-        let numbers_differ = only_here.iter().chain(&only_there).any(|word| is_number(word));
-        Difference { only_here, only_there, numbers_differ }
+        let found = [only(&here, without(&a, &b)), only(&there, without(&b, &a))];
+        let numbers_differ = found.iter().flatten().any(|word| is_number(word));
+        let [here, there] = found;
+        Difference { only_here: here, only_there: there, numbers_differ }
     }
 }
 

@@ -99,9 +99,9 @@ pub enum Judgement {
 /// Judges what [`Dedup`](crate::Dedup) dropped, and keeps what a [`Guard`] protects.
 ///
 /// All documents that were dropped, and those they were dropped for, take part, with their details
-/// ([`Sketcher::detailed_text`](crate::Sketcher::detailed_text)): first [`Judge::count`] sees each of them, in any
-/// order; then, in ascending order of rank, [`Judge::keep`] each kept one and [`Judge::decide`]
-/// each dropped one. A document is dropped if it is similar to a kept one, and not set apart from
+/// ([`Sketcher::detailed_text`](crate::Sketcher::detailed_text)): first [`Judge::count`] sees each
+/// of them, in any order; then, in ascending order of rank, [`Judge::keep`] each kept one and
+/// [`Judge::decide`] each dropped one. A document is dropped if it is similar to a kept one, and not set apart from
 /// it; so each dropped document still has such a one. The result depends on the documents and their
 /// ranks only.
 ///
@@ -237,8 +237,8 @@ impl Judge {
         Compared::new(&self.counts, one.runs(), other.runs()).apart()
     }
 
-    /// The runs by which a document is found, with the number of documents that have them: the least
-    /// frequent ones that another document has.
+    /// The runs by which a document is found, with the number of documents that have them: the
+    /// least frequent ones that another document has.
     fn found_by(&self, document: &Original) -> Vec<(u32, u64)> {
         let counted = document.runs().iter().map(|run| (self.counts.count(*run), *run));
         let mut shared: Vec<(u32, u64)> = counted.filter(|(count, _)| *count >= 2).collect();
@@ -249,8 +249,8 @@ impl Judge {
         shared
     }
 
-    /// Kept documents that share the most of these runs, without `except`. The fewer documents have a
-    /// run, the more it counts.
+    /// Kept documents that share the most of these runs, without `except`. The fewer documents have
+    /// a run, the more it counts.
     fn candidates(&self, document: &Original, except: Option<u64>) -> Vec<u64> {
         let mut shared: Vec<(u64, u32)> = Vec::new();
         for (count, run) in self.found_by(document) {

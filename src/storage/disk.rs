@@ -5,7 +5,7 @@
 #![expect(clippy::disallowed_types, reason = "this is the place the bans point to")]
 
 use super::at::{self, FileLocation, Identity};
-use super::lock::{Guard, HeldHere, Lock, LockLost};
+use super::lock::{FolderLock, HeldHere, Lock, LockLost};
 use super::{Counters, DirEntry, File, Map, OpenMode, Storage, sys};
 use std::borrow::Cow;
 use std::fs;
@@ -294,7 +294,7 @@ impl LockedFile {
     }
 }
 
-impl Guard for LockedFile {
+impl FolderLock for LockedFile {
     fn check(&self) -> io::Result<()> {
         if std::process::id() != self.process {
             return Err(LockLost::Forked.into());

@@ -67,7 +67,7 @@ impl HeldHere {
 }
 
 /// A held lock. Dropping it releases the lock.
-pub(crate) trait Guard: Send + Sync {
+pub(crate) trait FolderLock: Send + Sync {
     /// Checks that the locked file still has its name and that this process locked it. If not, the
     /// error wraps a [`LockLost`]; any other error comes from the operating system.
     fn check(&self) -> io::Result<()>;
@@ -75,12 +75,12 @@ pub(crate) trait Guard: Send + Sync {
 
 /// A lock on a file. Held while this value lives.
 pub(crate) struct Lock {
-    guard: Box<dyn Guard>,
+    guard: Box<dyn FolderLock>,
     lost: OnceLock<LockLost>,
 }
 
 impl Lock {
-    pub(crate) fn new(guard: impl Guard + 'static) -> Self {
+    pub(crate) fn new(guard: impl FolderLock + 'static) -> Self {
         Self { guard: Box::new(guard), lost: OnceLock::new() }
     }
 

@@ -1,7 +1,7 @@
 //! An in-memory storage, for an index that does not outlive its handle. It behaves like a disk, but
 //! nothing is durable and no other process can open it.
 
-use super::lock::{Guard, Lock};
+use super::lock::{FolderLock, Lock};
 use super::{Counters, DirEntry, File, Map, OpenMode, Storage, parent_of};
 use crate::format::bytes::wide;
 use std::collections::BTreeMap;
@@ -179,7 +179,7 @@ impl Storage for Memory {
 /// The exclusive lock.
 struct LockedName(Arc<AtomicBool>);
 
-impl Guard for LockedName {
+impl FolderLock for LockedName {
     fn check(&self) -> io::Result<()> {
         Ok(())
     }

@@ -70,8 +70,8 @@ pub(crate) struct Dedup {
     pub(crate) estimate: bool,
 
     /// What a line may differ in without being dropped: only `numbers`; what is `rare`, too (words
-    /// that few lines have); other numbers whatever else differs: `agree`; `none`: what is similar is
-    /// dropped [default: rare, with --for short agree]
+    /// that few lines have); other numbers whatever else differs: `agree`; `none`: what is similar
+    /// is dropped [default: rare, with --for short agree]
     ///
     /// Similar lines are often forms filled in: invoices, letters, files under one licence. A line
     /// is kept if it and its duplicate differ in nothing but numbers, or if both have rare words

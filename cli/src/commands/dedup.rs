@@ -2,8 +2,9 @@
 //!
 //! A run has four passes: read (stores the signature of every line in a ledger), decide (visits
 //! the documents in order of preference, and keeps or drops each), judge (looks once more at what
-//! was dropped), and write (copies the kept lines). Each pass continues after an interruption, except writing a table or Parquet, which
-//! starts over. This module is the sequence of a run; the submodules implement the passes.
+//! was dropped), and write (copies the kept lines). Each pass continues after an interruption,
+//! except judging, and writing a table or Parquet, which start over. This module is the
+//! sequence of a run; the submodules implement the passes.
 //!
 //! Files that a line walks through, by calls; `*` marks a return to an earlier one:
 //!
@@ -16,6 +17,7 @@
 mod apart;
 mod counts;
 mod decide;
+mod deciding;
 mod exactly;
 mod format;
 mod judge;

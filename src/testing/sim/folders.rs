@@ -6,7 +6,7 @@
 use super::Sim;
 use super::handles::{Holders, Machine, SharedMachine};
 use super::state::{Id, NameOp, NodesByPath, SimNode, clean};
-use crate::storage::lock::{Guard, Lock, LockLost};
+use crate::storage::lock::{FolderLock, Lock, LockLost};
 use crate::storage::parent_of;
 use std::collections::BTreeMap;
 use std::io;
@@ -117,7 +117,7 @@ impl SimLock {
     }
 }
 
-impl Guard for SimLock {
+impl FolderLock for SimLock {
     fn check(&self) -> io::Result<()> {
         planted!(LockNotChecked => return Ok(()));
         let machine = self.shared().peek();

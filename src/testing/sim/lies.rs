@@ -12,7 +12,7 @@ use super::state::{Id, SimNode, clean};
 use crate::catalog;
 use crate::format::header::FileHeader;
 use crate::format::wal::{RECORDS_BEGIN, RecordBuilder, RecordKind, WalHeader};
-use crate::storage::lock::{Guard, Lock};
+use crate::storage::lock::{FolderLock, Lock};
 use crate::storage::names::{self, Ending, Names};
 use crate::storage::{Storage, parent_of};
 use std::io;
@@ -139,7 +139,7 @@ impl Sim {
 /// A lock that excludes nobody.
 struct NoLock;
 
-impl Guard for NoLock {
+impl FolderLock for NoLock {
     fn check(&self) -> io::Result<()> {
         Ok(())
     }

@@ -48,8 +48,8 @@ pub struct Dups {
     #[arg(long, short, value_name = "T", default_value = "0.8", value_parser = similarity)]
     pub threshold: f64,
 
-    /// What a near-copy may not differ in from the file that stays: `numbers` alone; what is `rare`,
-    /// too (words that few files have); all numbers must `agree`; `none`: similar is enough
+    /// What a near-copy may not differ in from the file that stays: `numbers` alone; what is
+    /// `rare`, too (words that few files have); all numbers must `agree`; `none`: similar is enough
     ///
     /// Similar texts are often forms filled in: invoices, letters, files under one licence. They
     /// are no near-copies if they and the file that stays differ in nothing but numbers, or if both

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use nearkin::{Alike, Error, Guard, Index, Judge, Judgement, Original};
 use rayon::prelude::*;
 
-use super::near::FoundGroups;
+use super::groups::FoundGroups;
 use nearkin_input::fields::Fields;
 use nearkin_input::source::RowOptions;
 use nearkin_kit::failure::Failure;

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::files::{ExaminedFiles, File};
 
+/// Groups of files as they are found: each file with its similarity to the first one.
+pub(super) type FoundGroups = Vec<Vec<(usize, f64)>>;
+
 /// A group of files; the first is the one to keep. There is at least one.
 #[derive(Debug, Clone)]
 pub(super) struct Group {

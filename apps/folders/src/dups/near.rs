@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::confirm::{self, Confirmed};
 use super::files::{self, ExaminedFiles};
-use super::groups::Group;
+use super::groups::{FoundGroups, Group};
 use crate::args::dups::Dups;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
@@ -101,8 +101,6 @@ pub(super) fn groups(
     near.groups = found.into_iter().map(Group::new).collect();
     Ok(near)
 }
-
-pub(super) type FoundGroups = Vec<Vec<(usize, f64)>>;
 
 /// Takes the first file and all that are like it; then the same with the rest. So a file is never
 /// called a near-copy because of a third one between it and the kept file.

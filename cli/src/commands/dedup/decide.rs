@@ -10,11 +10,12 @@ use std::sync::Arc;
 use nearkin::{Dedup, LookedUp, Signature};
 use rayon::prelude::*;
 
+use super::deciding::Deciding;
 use super::exactly;
 use super::exactly::Documents;
 use super::ledger::{Entry, Kind};
 use super::order::{self, CHUNK, DecidedRanks, Order};
-use super::request::{Deciding, Request};
+use super::request::Request;
 use super::verdicts::{Pass, Verdict, Verdicts};
 use super::work::{Stage, Work};
 use nearkin_kit::failure::Failure;

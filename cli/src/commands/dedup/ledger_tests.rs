@@ -2,8 +2,8 @@
 
 use std::io::Read as _;
 
-use super::super::outcomes::{Dropped, Equal, LineOutcome, OfLine, Outcomes};
-use super::super::request::Deciding;
+use super::super::deciding::{Deciding, Equal};
+use super::super::outcomes::{Dropped, LineOutcome, OfLine, Outcomes};
 use super::super::verdicts::{Pass, Verdict, Verdicts};
 use super::*;
 

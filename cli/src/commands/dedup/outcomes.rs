@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
+use super::deciding::{Deciding, Equal};
 use super::ledger::{Entry, Kind, Ledger, damaged};
-use super::request::Deciding;
 use super::verdicts::{Pass, Verdict, Verdicts};
 
 /// What becomes of a line.
@@ -39,13 +39,6 @@ pub(super) struct Dropped {
     pub(super) of: Option<OfLine>,
     /// The contents of both, if they are stored.
     pub(super) contents: Option<[Vec<u8>; 2]>,
-}
-
-/// What two documents have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Equal {
-    Rows(u32),
-    Shingles(u32),
 }
 
 /// The line of a kept document that another line duplicates.

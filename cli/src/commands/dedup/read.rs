@@ -7,9 +7,10 @@ use std::io;
 
 use nearkin::{Signature, Variety};
 
+use super::deciding::Deciding;
 use super::ledger::{Entry, Kind, Text};
 use super::order;
-use super::request::{Deciding, Request};
+use super::request::Request;
 use super::work::{Stage, Work};
 use nearkin_input::guess::Spelling;
 use nearkin_input::raw::STDIN;

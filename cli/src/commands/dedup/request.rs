@@ -8,11 +8,9 @@ use nearkin::{
     Scheme, Shingles, Signature, Verified,
 };
 
+use super::deciding::Deciding;
 use super::format::{self, OutputFormat};
-use super::outcomes::Equal;
 use super::verdicts::Pass;
-use serde::{Deserialize, Serialize};
-
 use crate::args::Dedup;
 use nearkin_input::fields::Fields;
 use nearkin_input::files;
@@ -33,36 +31,6 @@ use nearkin_kit::scratch::Scratch;
 const TIMES: u32 = 10;
 /// The probability with which a part counts as found.
 const FOUND: f64 = 0.95;
-
-/// By what documents are decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Deciding {
-    /// By the estimate.
-    Estimate,
-    /// By the shingles of what the estimate finds.
-    Confirmed,
-    /// By the shingles, with candidates from below the threshold.
-    Exact,
-}
-
-impl Deciding {
-    /// What two documents of the input have in common.
-    pub(super) fn equal(self, count: u32) -> Equal {
-        match self {
-            Self::Estimate => Equal::Rows(count),
-            Self::Confirmed | Self::Exact => Equal::Shingles(count),
-        }
-    }
-
-    /// What a document has in common with one of the archive, whose texts are read with `--exact`
-    /// only.
-    pub(super) fn equal_to_archived(self, count: u32) -> Equal {
-        match self {
-            Self::Estimate | Self::Confirmed => Equal::Rows(count),
-            Self::Exact => Equal::Shingles(count),
-        }
-    }
-}
 
 /// The checked request of a run.
 pub(super) struct Request<'a> {
@@ -129,6 +97,13 @@ impl<'a> Request<'a> {
         let (params, alike) = params(args, given, index.as_ref())?;
         let deciding = deciding(args);
         let guard = guard(args, deciding)?;
+        if guard == Guard::None && args.apart.is_some() {
+            return Err(Failure::new(
+                "--apart lists what --guard keeps, and here it keeps nothing",
+                "leave --apart out, or what switches the guard off: --guard none, --estimate, \
+                 --contained, --items-field",
+            ));
+        }
         let archive = index.map(|index| ArchiveIndex::new(args, index, alike)).transpose()?;
         let fields = fields(args, files, &params)?;
         let names = files.iter().map(|path| name_of(path)).collect();

@@ -19,10 +19,11 @@ use nearkin::{Durability, Index, Options, Reader, Sketcher};
 use serde::{Deserialize, Serialize};
 
 use super::counts::DedupCounts;
+use super::deciding::Deciding;
 use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
-use super::request::{Deciding, Request};
+use super::request::Request;
 use nearkin_input::fields::Fields;
 use nearkin_input::on_disk;
 use nearkin_input::raw::STDIN;

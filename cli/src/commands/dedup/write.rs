@@ -7,7 +7,8 @@ use std::io;
 use nearkin::{Difference, Overlap, Sketcher};
 use serde::Serialize;
 
-use super::outcomes::{Dropped, Equal, LineOutcome, Outcomes};
+use super::deciding::Equal;
+use super::outcomes::{Dropped, LineOutcome, Outcomes};
 use super::packed::{self, Packed};
 use super::read;
 use super::request::Request;
@@ -44,7 +45,8 @@ struct DroppedObject<'a> {
     of_line: Option<u64>,
     /// The exact similarity if shingles were compared, otherwise the estimated one.
     similarity: f64,
-    /// If shingles were compared, or with `--contained`: the containment of the smaller document in the larger one.
+    /// If shingles were compared, or with `--contained`: the containment of the smaller document in
+    /// the larger one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
     #[serde(flatten)]

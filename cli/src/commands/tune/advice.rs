@@ -272,9 +272,17 @@ mod tests {
     use super::*;
 
     /// Program text with more words than symbols.
-    const PYTHON: &str = "import os\n\ndef size_of(path):\n    \"\"\"Return the size of a file.\n\n    \
-        The path may be relative; the size is\n    that of the file which the link leads to.\n    \
-        \"\"\"\n    found = os.stat(path)\n    return found.st_size\n";
+    const PYTHON: &str = r#"import os
+
+def size_of(path):
+    """Return the size of a file.
+
+    The path may be relative; the size is
+    that of the file which the link leads to.
+    """
+    found = os.stat(path)
+    return found.st_size
+"#;
 
     fn advice(text: &str, count: usize) -> Advice {
         Measured::summarise(&vec![Looks::measure(text); count]).unwrap().advice()

@@ -98,8 +98,8 @@ pub(super) fn print(
     }
     if measured.numbered > 0 {
         output.line(format_args!(
-            "numbers: {} of {} texts differ from another only in numbers; dedup, dups and admit keep \
-             them apart (--guard), pairs and clusters do not",
+            "numbers: {} of {} texts differ from another only in numbers; dedup, dups and admit \
+             keep them apart (--guard), pairs and clusters do not",
             measured.numbered, measured.texts
         ))?;
     }

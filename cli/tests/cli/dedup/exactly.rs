@@ -84,8 +84,8 @@ fn exactly_what_is_like_a_kept_one_is_dropped() {
     longest.sort_by_key(|at| std::cmp::Reverse(distinct(*at)));
     // With bands of one row, practically every pair with common words is a candidate, so that none
     // is missed.
-    let how = "--shingles words:1 --hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16 --exact \
-               --guard none";
+    let how = "--shingles words:1 --hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16 \
+               --exact --guard none";
     let similar: &dyn Fn(f64, f64) -> bool = &|similarity, _| similarity >= 0.7;
     let contained: &dyn Fn(f64, f64) -> bool = &|_, contained| contained >= 0.8;
     let both: &dyn Fn(f64, f64) -> bool =

@@ -3,7 +3,7 @@
 //! order of calls can occur, and a seed reproduces it.
 
 use super::super::script::Rng;
-use crate::storage::lock::{Guard, Lock};
+use crate::storage::lock::{FolderLock, Lock};
 use crate::storage::{Counters, DirEntry, File, Map, OpenMode, Storage};
 use crate::testing::sim::Sim;
 use std::fmt;
@@ -198,7 +198,7 @@ struct BatonLock {
     shared: SharedBaton,
 }
 
-impl Guard for BatonLock {
+impl FolderLock for BatonLock {
     fn check(&self) -> io::Result<()> {
         self.lock.check()
     }
