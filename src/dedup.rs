@@ -21,7 +21,7 @@ pub use against::{Against, Verified};
 use cache::Cache;
 pub use duplicate::{Duplicate, Evidence};
 use fresh::Fresh;
-pub use guard::{Apart, Guard, Judge, Judgement};
+pub use guard::{Apart, Judge, Judgement};
 
 /// Maximum number of candidates that are compared to confirm a duplicate.
 const CANDIDATES_MAX: usize = 32;

@@ -173,17 +173,16 @@ mod sync;
 mod wal;
 
 pub use dedup::{
-    Against, Apart, Dedup, Duplicate, Evidence, FetchByRank, Guard, Judge, Judgement, LookedUp,
-    Verified,
+    Against, Apart, Dedup, Duplicate, Evidence, FetchByRank, Judge, Judgement, LookedUp, Verified,
 };
 pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
     Comparisons, ConditionSetting, Conditions, Decision, Document, DocumentView, Documents,
-    Durability, Edit, Event, Exact, Fetch, Imported, Index, Keep, Key, Keys, Link, Maintained,
-    Maintenance, Margin, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries, Query,
-    Reader, Recovery, Salvaged, SettingValue, Snapshot, Stats, Verification, VerifiedAdmit,
-    Written,
+    Durability, Edit, Event, Exact, Fetch, Guard, Imported, Index, Keep, Key, Keys, Link,
+    Maintained, Maintenance, Margin, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress,
+    Queries, Query, Reader, Recovery, Salvaged, SettingValue, Snapshot, Stats, Verification,
+    VerifiedAdmit, Written,
 };
 pub use nearkin_sketch::{
     Common, CommonLearner, CommonShingle, Containment, Details, Difference, Error, ErrorKind,

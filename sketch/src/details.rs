@@ -5,7 +5,7 @@
 use crate::hash::finalise_all;
 use crate::unit::UnitHash;
 use crate::windows::windows;
-use crate::{Original, Result, Shingles, Sketcher};
+use crate::{Original, Result, Shingles, Sketcher, Variety};
 
 /// Number of words in a run.
 const RUN: u32 = 3;
@@ -28,6 +28,11 @@ impl Details {
     /// of fewer words is one run.
     pub fn runs(&self) -> Option<&[u64]> {
         self.runs.as_deref()
+    }
+
+    /// The text as it was given.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The number of bytes in memory.
@@ -125,9 +130,23 @@ impl Sketcher {
     ///
     /// Those of [`Sketcher::original_text`].
     pub fn detailed_text(&self, text: &str) -> Result<Original> {
-        let original = self.original_text(text)?;
+        Ok(self.original_text(text)?.with_details(self.details(text)))
+    }
+
+    /// Like [`Sketcher::detailed_text`]; also returns the variety of the text's shingles, at the
+    /// cost of [`Sketcher::text_with_variety`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sketcher::original_text`].
+    pub fn detailed_text_with_variety(&self, text: &str) -> Result<(Original, Variety)> {
+        let (original, variety) = self.original_with_variety(text)?;
+        Ok((original.with_details(self.details(text)), variety))
+    }
+
+    fn details(&self, text: &str) -> Details {
         let runs = if self.has_runs() { None } else { Some(self.runs(text)) };
-        Ok(original.with_details(Details { runs, text: text.into() }))
+        Details { runs, text: text.into() }
     }
 
     /// Whether the shingles serve as runs: they are such runs, or as fine as the texts are short.
@@ -225,6 +244,19 @@ mod tests {
         assert_eq!(all("\u{5024}\u{3092} 12 \u{500b}"), ["\u{5024}", "\u{3092}", "12", "\u{500b}"]);
         assert_eq!(all("a\u{5024}b"), ["a", "\u{5024}", "b"]);
         assert_eq!(all("  - . "), [""; 0]);
+    }
+
+    #[test]
+    fn variety_comes_with_the_details() {
+        for shingles in [Shingles::Words(3), Shingles::Chars(5)] {
+            let sketcher = Sketcher::new(&Params::builder().shingles(shingles).build().unwrap());
+            for text in ["one two three four five", &"spam ".repeat(300)] {
+                let (original, variety) = sketcher.detailed_text_with_variety(text).unwrap();
+                assert_eq!(original, sketcher.detailed_text(text).unwrap());
+                assert_eq!(variety, sketcher.text_with_variety(text).unwrap().1);
+                assert_eq!(original.details().unwrap().text(), text);
+            }
+        }
     }
 
     #[test]

@@ -95,13 +95,24 @@ impl Sketcher {
     pub fn text_with_variety(&self, text: &str) -> Result<(Signature, Variety)> {
         scratch::with(|scratch| {
             let signature = self.text_in(text, scratch)?;
-            let distinct = scratch.sums.len();
-            let usual = Variety::of_usual(scratch.rows.shingles, distinct);
-            if !usual.is_suspect() {
-                return Ok((signature, usual));
-            }
-            Ok((signature, self.inner.count_repeats(text, usual, scratch)))
+            Ok((signature, self.variety_in(text, scratch)))
         })
+    }
+
+    /// The document of a text, for exact comparison, and the variety of its shingles.
+    pub(crate) fn original_with_variety(&self, text: &str) -> Result<(Original, Variety)> {
+        scratch::with(|scratch| {
+            let signature = self.text_in(text, scratch)?;
+            let original = Original::new(signature, &scratch.sums);
+            Ok((original, self.variety_in(text, scratch)))
+        })
+    }
+
+    /// The variety of the text that was sketched last. Overwrites the shingles.
+    fn variety_in(&self, text: &str, scratch: &mut Scratch) -> Variety {
+        let distinct = scratch.sums.len();
+        let usual = Variety::of_usual(scratch.rows.shingles, distinct);
+        if usual.is_suspect() { self.inner.count_repeats(text, usual, scratch) } else { usual }
     }
 
     /// The signature of a text with all its shingles, for exact comparison. Costs an additional

@@ -7,7 +7,7 @@ use super::cache::Cache;
 use super::counts::Counts;
 use super::{Duplicate, FetchByRank};
 use crate::keyed::RandomState;
-use crate::{Alike, Error, Original, Overlap, Result};
+use crate::{Alike, Guard, Original, Overlap, Result};
 
 /// A run of words that at most this many documents have is rare.
 const RARE_DOCUMENTS_MAX: u32 = 4;
@@ -30,41 +30,6 @@ const COMPARED_MAX: usize = 12;
 const WHOLE: u32 = 1 << 24;
 /// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
-
-/// What a document may differ in without being dropped. Two texts that are similar are often two
-/// forms filled in: invoices, letters, files under one licence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
-#[non_exhaustive]
-pub enum Guard {
-    /// Nothing: what is similar is dropped.
-    None,
-    /// A document that differs from its duplicate in numbers, and in no other word, is kept.
-    Numbers,
-    /// Also a document of which the rare words are not those of its duplicate.
-    #[default]
-    Rare,
-    /// A document with other numbers than its duplicate is kept, whatever else differs. For short
-    /// texts: titles, products, addresses.
-    Agree,
-}
-
-impl std::str::FromStr for Guard {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "none" => Ok(Self::None),
-            "numbers" => Ok(Self::Numbers),
-            "rare" => Ok(Self::Rare),
-            "agree" => Ok(Self::Agree),
-            _ => Err(Error::invalid(format!(
-                "a guard is none, numbers, rare or agree, not `{name}`"
-            ))),
-        }
-    }
-}
 
 /// Why a document is not dropped although it is similar to a kept one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,18 +187,13 @@ impl Judge {
 
     /// What sets two similar documents apart; `None` if they are copies.
     fn between(&self, one: &Original, other: &Original) -> Option<Apart> {
-        let (here, there) = (one.details()?, other.details()?);
-        let differ = match self.guard {
-            Guard::None => return None,
-            Guard::Numbers | Guard::Rare => here.differs_only_in_numbers(there),
-            Guard::Agree => !here.has_same_numbers(there),
-        };
-        if differ {
+        if self.guard.parts_by_numbers(one, other) {
             return Some(Apart::Numbers);
         }
         if self.guard != Guard::Rare || one.runs() == other.runs() {
             return None;
         }
+        one.details().and(other.details())?;
         Compared::new(&self.counts, one.runs(), other.runs()).apart()
     }
 

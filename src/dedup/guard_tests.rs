@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::{Params, Shingles, Sketcher};
+use crate::{Guard, Params, Shingles, Sketcher};
 
 /// A random number generator: xorshift.
 struct Random(u64);

@@ -37,8 +37,8 @@ pub use files::sharded::{Manifest, ManifestFile, Shards};
 pub(crate) use read::conditions::setters;
 pub use read::{
     Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, ConditionSetting,
-    Conditions, Document, DocumentView, Documents, Exact, Fetch, Keys, Link, Maintained, Margin,
-    Match, Pair, Pairs, Progress, Queries, Query, Recovery, SettingValue, Snapshot, Stats,
+    Conditions, Document, DocumentView, Documents, Exact, Fetch, Guard, Keys, Link, Maintained,
+    Margin, Match, Pair, Pairs, Progress, Queries, Query, Recovery, SettingValue, Snapshot, Stats,
     Verification,
 };
 pub use state::event::Event;

@@ -30,6 +30,7 @@ macro_rules! table {
 #[cfg(test)]
 table! {
     admit {
+        COMPARED_MAX: usize = 2;
         NEWCOMERS_PER_HOLD: usize = 7;
     }
     backup {

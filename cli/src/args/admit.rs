@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use nearkin::Keep;
+use nearkin::{Guard, Keep};
 
 use nearkin_kit::args::conditions::SelectionGiven;
 use nearkin_kit::args::lines::LinesGiven;
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::ttl::TtlGiven;
-use nearkin_kit::args::values::{keep, similarity};
+use nearkin_kit::args::values::{keep, similarity, single_guard};
 
 /// Add documents, but reject duplicates of stored ones
 ///
@@ -41,15 +41,51 @@ pub(crate) struct Admit {
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) reject: Option<f64>,
 
-    /// Reject by estimated containment: a document is a duplicate if it contains at least this
+    /// Reject by containment: a document is a duplicate if it contains at least this
     /// share of a shorter stored document, or if a longer stored document contains at least this
     /// share of it, 0 to 1 or in percent
     ///
     /// Half of a document has a similarity of only 0.5 to the whole; if the index is created by
-    /// this command, its parameters are chosen to find such pairs. Documents that share boilerplate
-    /// may be mistaken for parts of each other, because only signatures are compared.
+    /// this command, its parameters are chosen to find such pairs. By estimates, documents that
+    /// share boilerplate are mistaken for parts of each other.
     #[arg(long, value_name = "C", value_parser = similarity)]
     pub(crate) contained: Option<f64>,
+
+    /// Decide by the estimate alone; without it, what the estimate finds is confirmed by all
+    /// shingles before a document is rejected, wherever the stored text is at hand
+    ///
+    /// At hand are the documents of this run (from stdin, the last 64 MiB of them), stored
+    /// documents whose keys are paths of files, and the lines of --from. On others, the estimate
+    /// decides.
+    #[arg(long, conflicts_with_all = ["exact", "guard", "from"])]
+    pub(crate) estimate: bool,
+
+    /// Miss hardly any duplicate: candidates are searched down to three standard errors below the
+    /// threshold, and all are compared
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// What a document may differ in without being rejected: in a number, whatever else differs
+    /// (`agree`: the numbers of both must be the same); only in `numbers`; `none`: what is similar
+    /// is rejected [default: agree, with --contained none]
+    ///
+    /// Similar documents are often forms filled in, such as invoices. Needs the texts: see
+    /// --estimate.
+    #[arg(long, value_name = "WHAT", value_parser = single_guard())]
+    pub(crate) guard: Option<Guard>,
+
+    /// Read stored documents again from this file of JSON lines (also compressed, or Parquet), by
+    /// key; may be repeated [default: from files, whose keys are paths]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Vec<PathBuf>,
+
+    /// Field of these lines that holds the key [default: id]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_key_field: Option<String>,
+
+    /// Field of these lines that holds the text or the items [default: text, items]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_field: Option<String>,
 
     /// Minimum similarity of documents named as related to an admitted one, 0 to the value of
     /// --reject [default: none are named]; the parameters of a new index are chosen to find them,

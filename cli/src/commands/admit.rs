@@ -1,20 +1,21 @@
 //! `nearkin admit`: adds documents one by one and rejects duplicates of stored ones.
 //!
-//! This module prints and counts decisions. The library makes them.
+//! The library makes the decisions.
 
-use std::fmt;
+use nearkin::{Alike, Params};
 
-use nearkin::{Admission, Alike, Decision, Index, Match, Newcomer, Outcome, Params, Variety};
-use serde::Serialize;
+mod at_hand;
+mod deciding;
+mod printed;
 
-use super::match_object::MatchObject;
 use crate::args::Admit;
+use deciding::{AdmitJudge, ReadNewcomer};
 use nearkin_input::files::Files;
 use nearkin_input::raw::Skipped;
 use nearkin_input::sniff;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::content::{Reading, Sketched};
+use nearkin_kit::input::content::Reading;
 use nearkin_kit::input::documents::Input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::opened::Load;
@@ -25,8 +26,8 @@ use nearkin_kit::input::repetitive::Repetitive;
 use nearkin_kit::input::skips::{self, Skips};
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::Progress;
-use nearkin_kit::output::table;
-use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
+use nearkin_kit::output::{self, Output};
+use printed::{AdmitCounts, AdmitPrinting, print};
 
 /// Default of `--reject`. With `--contained` the default is 0, so that only containment decides.
 const REJECT_DEFAULT: f64 = 0.9;
@@ -35,13 +36,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     args.selection.check()?;
     let terms = terms(args)?;
-    let input = if args.lines.jsonl.is_empty() {
-        let files = Files::new(args.paths.clone())?.hidden(args.hidden);
-        sniff::check_are_texts(&args.paths, args.lines.as_text)?;
-        Input::Walk(files)
-    } else {
-        Input::lines(&args.lines.jsonl, args.lines.row_options())?
-    };
+    let input = input(args)?;
     let alike = alike(args);
     let needed = alike.similarity_needed();
     let least = args.relate.map_or(needed, |relate| relate.min(needed));
@@ -66,6 +61,8 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         lines => lines.of_fields(&fields),
     };
+    let mut deciding = AdmitJudge::new(&index, terms, &fields, args)?;
+    let by_texts = deciding.is_by_texts();
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("admitting", unit, total);
@@ -75,17 +72,18 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         &mut input,
         Pace::Prompt,
         &progress,
-        |raw| {
-            let (sketched, variety) = reading.sketch_varied(raw)?;
-            Ok((sketched, variety.filter(|variety| variety.is_too_small(least))))
-        },
+        |raw| ReadNewcomer::new(&reading, raw, by_texts),
         |chunk| {
             let (chunk, ended) = skips::strictly(args.lines.strict, chunk);
             let judged = skips.count(&chunk, &reading);
-            let counting = (&mut counts, &mut skips, &mut repetitive);
-            admit(&index, &terms, chunk, counting, &progress, output).and(ended).and(judged)
+            let (counts, skips, repetitive) = (&mut counts, &mut skips, &mut repetitive);
+            let mut tallies = Tallies { counts, skips, repetitive };
+            let admitted =
+                admit(&mut deciding, (alike, least), chunk, &mut tallies, &progress, output);
+            admitted.and(ended).and(judged)
         },
     );
+    drop(deciding);
     drop(progress);
     skips.finish();
     input.note_left_out();
@@ -95,9 +93,21 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     counts.expired = load.expired();
     ended.map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
     output.flush()?;
-    output::note(counts);
+    output::note(&counts);
+    if by_texts {
+        counts.note_reasons(args.keep);
+    }
     repetitive::advise(repetitive.count(), &params);
     Ok(skips.ended())
+}
+
+fn input(args: &Admit) -> Result<Input, Failure> {
+    if !args.lines.jsonl.is_empty() {
+        return Input::lines(&args.lines.jsonl, args.lines.row_options());
+    }
+    let files = Files::new(args.paths.clone())?.hidden(args.hidden);
+    sniff::check_are_texts(&args.paths, args.lines.as_text)?;
+    Ok(Input::Walk(files))
 }
 
 fn terms(args: &Admit) -> Result<nearkin::Admit<'static>, Failure> {
@@ -120,155 +130,40 @@ fn alike(args: &Admit) -> Alike {
     Alike::from_minima(args.reject, args.contained, REJECT_DEFAULT)
 }
 
+/// What a chunk of documents adds to.
+struct Tallies<'a> {
+    counts: &'a mut AdmitCounts,
+    skips: &'a mut Skips,
+    repetitive: &'a mut Repetitive,
+}
+
 /// Admits a chunk of documents and prints the decisions.
 fn admit(
-    index: &Index,
-    terms: &nearkin::Admit<'_>,
-    chunk: Vec<Result<(Sketched, Option<Variety>), Skipped>>,
-    (counts, skips, repetitive): (&mut AdmitCounts, &mut Skips, &mut Repetitive),
+    deciding: &mut AdmitJudge<'_>,
+    (alike, least): (Alike, f64),
+    chunk: Vec<Result<ReadNewcomer, Skipped>>,
+    tallies: &mut Tallies<'_>,
     progress: &Progress,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let (mut documents, mut skipped) = (Vec::with_capacity(chunk.len()), Vec::new());
     for document in chunk {
         match document {
-            Ok(sketched) => documents.push(sketched),
+            Ok(document) => documents.push(document),
             Err(one) => skipped.push(one),
         }
     }
-    let newcomers: Vec<_> = documents
-        .iter()
-        .map(|(Sketched { name, signature }, _)| Newcomer::new(name, signature))
-        .collect();
-    let admissions = index.admit_all(&newcomers, terms)?;
-    for ((document, variety), admission) in documents.iter().zip(&admissions) {
-        counts.count(&admission.decision);
+    let admissions = deciding.decide(&documents)?;
+    for (document, admission) in documents.iter().zip(&admissions) {
+        tallies.counts.count(admission);
+        let variety = document.repetitive(least);
         if let Some(variety) = variety {
-            repetitive.add(&document.name, *variety, progress);
+            tallies.repetitive.add(&document.name, variety, progress);
         }
-        print(&document.name, admission, variety.is_some(), output)?;
+        let printing = AdmitPrinting { alike, repetitive: variety.is_some() };
+        print(document, admission, deciding, printing, output)?;
     }
-    counts.skipped += skipped.len() as u64;
-    skips.note(&skipped, progress);
+    tallies.counts.skipped += skipped.len() as u64;
+    tallies.skips.note(&skipped, progress);
     output.flush()
-}
-
-/// One word for a decision, as printed.
-fn word(decision: &Decision) -> &'static str {
-    match decision {
-        Decision::Rejected { .. } => "rejected",
-        Decision::Admitted { outcome: Outcome::Replaced, .. } => "replaced",
-        Decision::Admitted { outcome: Outcome::Unchanged, .. } => "unchanged",
-        Decision::Admitted { .. } => "admitted",
-    }
-}
-
-#[derive(Serialize)]
-struct AdmissionObject<'a> {
-    key: &'a str,
-    decision: &'a str,
-    duplicates: Vec<MatchObject<'a>>,
-    related: Vec<MatchObject<'a>>,
-    removed: Vec<MatchObject<'a>>,
-    /// Number of the last change before the decision. The decision takes this change and all
-    /// earlier ones into account.
-    change: u64,
-    /// The document has so few distinct shingles that unrelated texts of the same kind look like
-    /// copies.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    repetitive: bool,
-}
-
-fn objects(matches: &[Match]) -> Vec<MatchObject<'_>> {
-    matches.iter().map(MatchObject::new).collect()
-}
-
-fn print(
-    name: &[u8],
-    admission: &Admission,
-    repetitive: bool,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let none: &[Match] = &[];
-    let (duplicates, related, removed) = match &admission.decision {
-        Decision::Rejected { duplicates, .. } => (&duplicates[..], none, none),
-        Decision::Admitted { related, removed, .. } => (none, &related[..], &removed[..]),
-    };
-    let decision = word(&admission.decision);
-    if output.json() {
-        return output.object(&AdmissionObject {
-            key: &lossy(name),
-            decision,
-            duplicates: objects(duplicates),
-            related: objects(related),
-            removed: objects(removed),
-            change: admission.change,
-            repetitive,
-        });
-    }
-    let mut line = format!("{decision:<9}  {}", visible(name));
-    for (what, matches) in
-        [("duplicate of", duplicates), ("instead of", removed), ("related to", related)]
-    {
-        let one = |found: &Match| {
-            let contained = match found.containment {
-                Some(_) => format!(", contained {}", table::contained(found.containment)),
-                None => String::new(),
-            };
-            format!("{} ({}{contained})", visible(&found.key), found.similarity_text())
-        };
-        let names: Vec<_> = matches.iter().map(one).collect();
-        if !names.is_empty() {
-            line.extend(["  ", what, " ", &names.join(", ")]);
-        }
-    }
-    if repetitive {
-        line.push_str("  (repetitive)");
-    }
-    output.line(line)
-}
-
-/// Counts of a run by decision.
-#[derive(Debug, Default)]
-struct AdmitCounts {
-    admitted: u64,
-    replaced: u64,
-    unchanged: u64,
-    rejected: u64,
-    skipped: u64,
-    /// Duplicates replaced by an admitted document.
-    removed: u64,
-    /// With `--ttl`: documents older than the TTL, removed at the end.
-    expired: u64,
-}
-
-impl AdmitCounts {
-    fn count(&mut self, decision: &Decision) {
-        let count = match word(decision) {
-            "rejected" => &mut self.rejected,
-            "replaced" => &mut self.replaced,
-            "unchanged" => &mut self.unchanged,
-            _ => &mut self.admitted,
-        };
-        *count += 1;
-        if let Decision::Admitted { removed, .. } = decision {
-            self.removed += removed.len() as u64;
-        }
-    }
-}
-
-impl fmt::Display for AdmitCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { admitted, replaced, unchanged, rejected, skipped, removed, expired } = *self;
-        write!(f, "{} admitted, {} replaced, ", counted(admitted, "document"), grouped(replaced))?;
-        write!(f, "{} unchanged, {} rejected, ", grouped(unchanged), grouped(rejected))?;
-        write!(f, "{} skipped", grouped(skipped))?;
-        if removed > 0 {
-            write!(f, "; {} removed", counted(removed, "duplicate"))?;
-        }
-        if expired > 0 {
-            write!(f, "; {} expired", counted(expired, "document"))?;
-        }
-        Ok(())
-    }
 }

@@ -113,6 +113,112 @@ fn a_relation_closer_than_a_duplicate_is_refused() {
     assert!(!scratch.path("i").exists());
 }
 
+/// Bills of one form, a copy of the first, and a text of another kind.
+fn bills(first: usize) -> String {
+    let letter = |at: u8| char::from(b'a' + at);
+    let words = (0..120).map(|at| format!("word{}{}", letter(at / 26), letter(at % 26)));
+    let words: Vec<String> = words.collect();
+    let form = |number: usize| format!("{FOX} {} please pay {number} euros", words.join(" "));
+    let mut lines: String =
+        (first..first + 4).map(|at| line(&format!("bill{at}"), &form(at * 17))).collect();
+    lines += &line(&format!("copy{first}"), &form(first * 17));
+    lines + &line(&format!("other{first}"), &format!("{FOX} {first}"))
+}
+
+fn decisions(ran: &Ran) -> Vec<String> {
+    let word = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+    ran.stdout.lines().map(word).collect()
+}
+
+#[test]
+fn forms_that_differ_in_numbers_are_admitted_and_copies_are_not() {
+    let scratch = Scratch::new();
+    scratch.write("in.jsonl", bills(3));
+    let admitted = ["admitted"; 4].into_iter();
+    let expected: Vec<_> = admitted.clone().chain(["rejected", "admitted"]).collect();
+    for options in ["--reject 0.9", "--exact", "--reject 1"] {
+        let ran = scratch.ok(&format!("admit i{} --jsonl in.jsonl {options}", options.len()));
+        assert_eq!(decisions(&ran), expected, "{options}");
+        assert!(ran.stdout.contains("copy3  duplicate of bill3 (1.000)"), "{}", ran.stdout);
+        assert!(!ran.stderr.contains("the estimate"), "{}", ran.stderr);
+    }
+    let ran = scratch.ok("admit j --jsonl in.jsonl");
+    assert!(ran.stdout.contains("bill4  but for numbers like bill3 (0.9"), "{}", ran.stdout);
+    ran.says(&["3 documents differ from a stored one in numbers", "--guard none rejects them"]);
+    let rejected: Vec<_> = ["admitted"].into_iter().chain(["rejected"; 4]).collect();
+    let rejected: Vec<_> = rejected.into_iter().chain(["admitted"]).collect();
+    for options in ["--guard none", "--estimate"] {
+        let ran = scratch.ok(&format!("admit k{} --jsonl in.jsonl {options}", options.len()));
+        assert_eq!(decisions(&ran), rejected, "{options}");
+        assert_eq!(ran.stdout.contains("(estimated"), options == "--estimate", "{}", ran.stdout);
+    }
+    scratch.fails("admit l --jsonl in.jsonl --estimate --exact", &["cannot be used with"]);
+    scratch.fails("admit l --jsonl in.jsonl --guard rare", &["none, numbers"]);
+}
+
+#[test]
+fn rejections_by_the_estimate_are_named_and_counted() {
+    let scratch = Scratch::new();
+    scratch.write("old.jsonl", bills(3));
+    scratch.write("new.jsonl", bills(3).replace("{\"id\":\"", "{\"id\":\"new-"));
+    scratch.ok("add i --jsonl old.jsonl");
+    scratch.ok("backup i j");
+    let ran = scratch.ok("admit i --jsonl new.jsonl");
+    assert_eq!(decisions(&ran), ["rejected"; 6], "{}", ran.stdout);
+    assert!(ran.stdout.lines().all(|line| line.contains(" (estimated ")), "{}", ran.stdout);
+    ran.says(&["6 of 6 rejections rest on the estimate", "--from FILE names them"]);
+    let ran = scratch.ok("admit j --jsonl new.jsonl --from old.jsonl --json");
+    assert!(!ran.stderr.contains("estimate"), "{}", ran.stderr);
+    let objects = ran.objects();
+    let first = &objects[0]["duplicates"];
+    assert_eq!((&first[0]["key"], &first[0]["exact"]), (&"bill3".into(), &1.0.into()));
+    assert_eq!(first[0]["only_here_count"], 0);
+    // The other bills are set apart from the first one, but each is a copy of its own.
+    let apart = &objects[1]["apart"][0];
+    assert_eq!((&apart["only_here"][0], &apart["only_there"][0]), (&"68".into(), &"51".into()));
+    assert!(apart["numbers_differ"].as_bool().unwrap() && apart["exact"].as_f64().unwrap() < 1.0);
+}
+
+#[test]
+fn stored_files_are_read_again_unless_they_have_changed() {
+    let scratch = Scratch::new();
+    scratch.write("docs/a.txt", FOX);
+    scratch.ok("add i docs");
+    scratch.write("new/b.txt", FOX);
+    scratch.write("new/c.txt", FOX.replace("wood", "night"));
+    let ran = scratch.ok("admit i new --relate 0.3");
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert_eq!(lines[0], "rejected   new/b.txt  duplicate of docs/a.txt (1.000)");
+    assert!(lines[1].contains("new/c.txt  related to docs/a.txt (0."), "{}", lines[1]);
+    scratch.write("docs/a.txt", "something else");
+    let ran = scratch.ok("admit i new/b.txt");
+    assert!(ran.stdout.contains("duplicate of docs/a.txt (estimated 1.000)"), "{}", ran.stdout);
+    ran.says(&["1 of 1 rejections rest on the estimate"]);
+}
+
+#[test]
+fn stored_lines_are_found_in_the_input() {
+    let scratch = Scratch::new();
+    // The stored lines come after those that are compared with them.
+    let changed = bills(3).replace("copy3", "again");
+    scratch.write("in.jsonl", bills(3));
+    scratch.ok("admit i --jsonl in.jsonl");
+    scratch.write("more.jsonl", bills(40) + &changed.lines().rev().collect::<Vec<_>>().join("\n"));
+    let ran = scratch.ok("admit i --jsonl more.jsonl");
+    assert!(ran.stdout.contains("again  duplicate of bill3 (1.000)"), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("rest on the estimate"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_text_that_has_changed_in_one_place_is_found_in_another() {
+    let scratch = Scratch::new();
+    scratch.write("old.jsonl", line("a", FOX));
+    scratch.write("new.jsonl", line("x", FOX) + &line("a", "words of another kind"));
+    scratch.ok("add i --jsonl old.jsonl");
+    let ran = scratch.ok("admit i --jsonl new.jsonl --from old.jsonl");
+    assert!(ran.stdout.starts_with("rejected   x  duplicate of a (1.000)\n"), "{}", ran.stdout);
+}
+
 /// A program that sends one line and waits gets its decision, even if a blank line follows.
 #[test]
 fn a_line_is_decided_on_before_the_next_one_comes() {

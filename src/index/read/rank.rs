@@ -123,7 +123,7 @@ impl Snapshot {
 
     /// Moves the first `limit` findings by equal rows to the front, unordered, and returns them.
     /// Also returns whether all ties for the last places were examined.
-    fn best<'f>(
+    pub(crate) fn best<'f>(
         &self,
         found: &'f mut [Found],
         limit: usize,

@@ -1,19 +1,15 @@
 //! Admission by the documents themselves: equal to brute force, also when several threads admit
 //! near-copies at once.
 
+use super::admit_by_force::{Decided, Doc, Model, Rules, by_force, decided, doc, params, text_of};
 use crate::testing::random::Random;
 use crate::{
-    Admission, Admit, Alike, Decision, Durability, Error, ErrorKind, Index, Keep, Maintenance,
-    Newcomer, Options, Original, Overlap, Params, Shingles, Sketcher,
+    Admission, Admit, Alike, Decision, Durability, Error, ErrorKind, Guard, Index, Keep,
+    Maintenance, Newcomer, Options, Original, Sketcher,
 };
 use nearkin_sketch::engine::signature_from_parts;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
-
-fn params() -> Params {
-    let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64);
-    builder.bands(32, 2).build().expect("within the limits")
-}
 
 fn index() -> Index {
     let options = Options {
@@ -24,107 +20,15 @@ fn index() -> Index {
     Index::temporary(&params(), options).expect("created")
 }
 
-/// A set out of a few families; members of a family share most of their items.
-fn original(random: &mut Random, sketcher: &Sketcher) -> Original {
-    let (first, length) = (random.below(4) * 1_000, random.pick(&[40, 40, 30, 20]));
-    let mut items: Vec<usize> = (first..first + length).collect();
-    for _ in 0..random.below(12) {
-        items[random.below(length)] = first + 100 + random.below(60);
-    }
-    sketcher.original_items(items.into_iter().map(|item| item as u64)).expect("not empty")
-}
-
-/// The live documents by key.
-type Model = BTreeMap<Vec<u8>, Original>;
-
-/// What a test compares of a decision: for each match its key and overlap.
-type Matches = Vec<(Vec<u8>, Overlap)>;
-
-#[derive(Debug, PartialEq)]
-enum Decided {
-    Rejected(Matches),
-    Admitted { related: Matches, removed: Matches },
-}
-
 /// The keys for which the closures return nothing.
 fn is_lost(key: &[u8]) -> bool {
     key.ends_with(b"9")
 }
 
-/// Decides by brute force, and applies the decision.
-fn by_force(
-    model: &mut Model,
-    (key, own): (&[u8], &Original),
-    (reject, relate): (Alike, Option<f64>),
-    (keep, limit): (Keep, usize),
-    is_lost: &dyn Fn(&[u8]) -> bool,
-) -> (Decided, Vec<Vec<u8>>) {
-    let params = params();
-    let (mut duplicates, mut related, mut unverified) = (Vec::new(), Vec::new(), Vec::new());
-    for (of, other) in model.iter().filter(|(of, _)| *of != key) {
-        let (a, b) = (own.signature(), other.signature());
-        let bands =
-            a.as_bytes().chunks(params.band_bytes()).zip(b.as_bytes().chunks(params.band_bytes()));
-        let equal_rows = nearkin_sketch::engine::count_equal_rows(
-            a.as_bytes(),
-            b.as_bytes(),
-            params.lane_bits(),
-        );
-        let counts = (a.shingle_count(), b.shingle_count());
-        let reaches =
-            |alike: Alike| alike.for_verification().is_reached(&params, equal_rows, counts);
-        let is_candidate = reaches(reject) || relate.is_some_and(|least| reaches(least.into()));
-        if !bands.into_iter().take(params.bands()).any(|(a, b)| a == b) || !is_candidate {
-            continue;
-        }
-        if is_lost(of) {
-            unverified.push(of.clone());
-        } else if let Some(overlap) = reject.overlap(own, other) {
-            duplicates.push((of.clone(), overlap));
-        } else if let Some(least) = relate
-            && own.overlap(other).similarity >= least
-        {
-            related.push((of.clone(), own.overlap(other)));
-        }
-    }
-    // Stable sorts: ties stay in the order of keys.
-    duplicates.sort_by(|a, b| b.1.similarity.total_cmp(&a.1.similarity));
-    related.sort_by(|a, b| b.1.similarity.total_cmp(&a.1.similarity));
-    related.truncate(limit);
-    let is_longer = |of: &(Vec<u8>, Overlap)| of.1.counts.1 < of.1.counts.0;
-    let stays = match keep {
-        Keep::First => duplicates.is_empty(),
-        Keep::Newest => true,
-        Keep::Longest => duplicates.iter().all(is_longer),
-    };
-    if !stays {
-        duplicates.truncate(limit);
-        return (Decided::Rejected(duplicates), unverified);
-    }
-    for (of, _) in &duplicates {
-        model.remove(of);
-    }
-    model.insert(key.to_vec(), own.clone());
-    (Decided::Admitted { related, removed: duplicates }, unverified)
-}
-
-fn decided(admission: Admission) -> (Decided, Vec<Vec<u8>>) {
-    let evidence = |matches: Vec<crate::Match>| {
-        let one = |found: crate::Match| (found.key, found.overlap.expect("evidence"));
-        matches.into_iter().map(one).collect()
-    };
-    let decided = match admission.decision {
-        Decision::Rejected { duplicates } => Decided::Rejected(evidence(duplicates)),
-        Decision::Admitted { related, removed, .. } => {
-            Decided::Admitted { related: evidence(related), removed: evidence(removed) }
-        }
-    };
-    (decided, admission.unverified)
-}
-
 #[test]
 fn verified_admissions_equal_brute_force() {
     let (mut rejected, mut replaced, mut unlike) = (0, 0, 0);
+    let (mut estimated, mut apart, mut cut) = (0, 0, 0);
     for seed in 1..=30_u64 {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let index = index();
@@ -132,42 +36,33 @@ fn verified_admissions_equal_brute_force() {
         let mut model = Model::new();
         let known = Mutex::new(Model::new());
         for round in 0..40 {
-            let reject = match random.below(3) {
-                0 => Alike::similar(0.6),
-                1 => Alike::contained(0.8),
-                _ => Alike::contained(0.7).and_similar(0.4),
-            };
-            let relate = (random.below(2) == 0).then_some(0.4);
-            let keep = random.pick(&[Keep::First, Keep::Newest, Keep::Longest]);
-            let limit = random.pick(&[1, 3, usize::MAX]);
-            let terms = Admit::at(reject).keep(keep).limit(limit);
-            let terms = match relate {
-                Some(least) => terms.relate(least),
-                None => terms,
-            };
+            let rules = Rules::draw(&mut random);
             let some = (0..=random.below(3)).map(|_| {
-                (format!("k{}", random.below(60)).into_bytes(), original(&mut random, &sketcher))
+                (format!("k{}", random.below(60)).into_bytes(), doc(&mut random, &sketcher))
             });
             let some: Vec<_> = some.collect();
-            let newcomers: Vec<_> =
-                some.iter().map(|(key, own)| Newcomer::original(key, own)).collect();
             let mut fetch = |key: &[u8]| {
                 let known = known.lock().expect("whole");
-                Ok::<_, Error>(known.get(key).filter(|_| !is_lost(key)).cloned())
+                let found = known.get(key).filter(|_| !is_lost(key));
+                Ok::<_, Error>(found.map(|doc| doc.original.clone()))
             };
-            let admissions =
-                index.admit_verified(&newcomers, &mut terms.verify(&mut fetch)).expect("decided");
+            let admissions = rules.decide(&index, &some, &mut fetch);
             // Documents that the same call has admitted are not fetched.
             let mut fresh = BTreeSet::new();
             for ((key, own), admission) in some.iter().zip(admissions) {
                 let is_lost = |key: &[u8]| is_lost(key) && !fresh.contains(key);
-                let terms = (reject, relate);
-                let expected = by_force(&mut model, (key, own), terms, (keep, limit), &is_lost);
+                let expected = by_force(&mut model, (key, own), &rules, &is_lost);
                 if admission.is_admitted() {
                     fresh.insert(key.clone());
                 }
-                match &expected.0 {
-                    Decided::Rejected(_) => rejected += 1,
+                let (by_force, _, kept_apart, is_whole) = &expected;
+                cut += u32::from(!is_whole);
+                apart += u32::from(!kept_apart.is_empty());
+                match by_force {
+                    Decided::Rejected(of) => {
+                        rejected += 1;
+                        estimated += u32::from(of.iter().all(|(_, overlap)| overlap.is_none()));
+                    }
                     Decided::Admitted { removed, .. } if !removed.is_empty() => replaced += 1,
                     Decided::Admitted { .. } => unlike += 1,
                 }
@@ -183,12 +78,57 @@ fn verified_admissions_equal_brute_force() {
         assert_eq!(index.len(), model.len() as u64);
     }
     assert!(rejected > 200 && replaced > 200 && unlike > 200, "{rejected} {replaced} {unlike}");
+    assert!(estimated > 10 && apart > 50 && cut > 10, "{estimated} {apart} {cut}");
+}
+
+/// What decisions by the estimate have in common, with and without `verify`.
+fn without_evidence(mut admission: Admission) -> Admission {
+    admission.unverified.clear();
+    admission.complete = true;
+    admission
+}
+
+#[test]
+fn without_documents_the_estimate_decides_as_it_does_alone() {
+    let (mut rejected, mut replaced) = (0, 0);
+    for at_threshold in [true, false] {
+        let mut random = Random(7);
+        let (verified, plain) = (index(), index());
+        for round in 0..300 {
+            let rules = Rules { or_by_estimate: true, at_threshold, ..Rules::draw(&mut random) };
+            let key = format!("k{}", random.below(60)).into_bytes();
+            // One at a time: what the same call has admitted is at hand.
+            let some = [(key, doc(&mut random, &verified.sketcher()))];
+            let mut admissions = rules.decide(&verified, &some, &mut |_| Ok(None));
+            let newcomer = Newcomer::original(&some[0].0, &some[0].1.original).time(1);
+            let alone = plain.admit_one(&newcomer, &rules.admit()).expect("decided");
+            match &alone.decision {
+                Decision::Rejected { .. } => rejected += 1,
+                Decision::Admitted { removed, .. } => replaced += removed.len(),
+            }
+            assert_eq!(without_evidence(admissions.remove(0)), alone, "round {round}");
+        }
+        assert_eq!(verified.len(), plain.len());
+    }
+    assert!(rejected > 50 && replaced > 50, "{rejected} {replaced}");
+}
+
+#[test]
+fn rare_words_are_no_guard_of_single_documents() {
+    let index = index();
+    let own = run(&index.sketcher(), 0);
+    let mut fetch = |_: &[u8]| Ok(None);
+    let mut terms = Admit::at(0.9).verify(&mut fetch).guard(Guard::Rare);
+    let error = index.admit_verified(&[Newcomer::original("new", &own)], &mut terms);
+    let error = error.expect_err("nothing is counted");
+    assert_eq!((error.kind(), index.len()), (ErrorKind::Invalid, 0));
+    assert!(error.to_string().contains("use Guard::Numbers"), "{error}");
 }
 
 /// A newcomer of a thread, and its admission.
 struct Attempt {
     key: Vec<u8>,
-    own: Original,
+    own: Doc,
     admission: Admission,
 }
 
@@ -197,17 +137,18 @@ fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> V
     let mut random = Random((thread + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut attempts = Vec::new();
     for number in 0..80 {
-        let own = original(&mut random, &index.sketcher());
+        let own = doc(&mut random, &index.sketcher());
         let key = format!("{thread}-{number}").into_bytes();
         known.lock().expect("whole").insert(key.clone(), own.clone());
         let mut fetch = |key: &[u8]| {
             // Other threads write meanwhile.
             std::thread::yield_now();
-            Ok(known.lock().expect("whole").get(key).cloned())
+            Ok(known.lock().expect("whole").get(key).map(|doc| doc.original.clone()))
         };
         let mut terms = terms.clone().verify(&mut fetch);
+        let newcomer = Newcomer::original(&key, &own.original);
         let admission = loop {
-            match index.admit_verified(&[Newcomer::original(&key, &own)], &mut terms) {
+            match index.admit_verified(&[newcomer.clone()], &mut terms) {
                 Ok(mut admissions) => break admissions.remove(0),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Unsettled),
             }
@@ -221,8 +162,8 @@ fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> V
 fn verified_admissions_of_threads_equal_brute_force() {
     for keep in [Keep::First, Keep::Longest] {
         let (index, known) = (index(), Mutex::default());
-        let (reject, relate) = (Alike::similar(0.6), Some(0.4));
-        let terms = Admit::at(reject).relate(0.4).keep(keep);
+        let rules = Rules::new(Alike::similar(0.6), Some(0.4), keep, usize::MAX);
+        let terms = rules.admit();
         let mut attempts: Vec<Attempt> = std::thread::scope(|scope| {
             let (index, known, terms) = (&index, &known, &terms);
             let threads: Vec<_> = (0..4)
@@ -235,8 +176,7 @@ fn verified_admissions_of_threads_equal_brute_force() {
         let (mut model, mut rejected) = (Model::new(), 0);
         for Attempt { key, own, admission } in attempts {
             rejected += u32::from(!admission.is_admitted());
-            let limits = (keep, usize::MAX);
-            let expected = by_force(&mut model, (&key, &own), (reject, relate), limits, &|_| false);
+            let expected = by_force(&mut model, (&key, &own), &rules, &|_| false);
             assert_eq!(decided(admission), expected, "{}", key.escape_ascii());
         }
         assert_eq!(index.len(), model.len() as u64);
@@ -244,9 +184,9 @@ fn verified_admissions_of_threads_equal_brute_force() {
     }
 }
 
-/// Sets of 20 items, from `first` on.
-fn run(sketcher: &Sketcher, first: u32) -> Original {
-    sketcher.original_items(first..first + 20).expect("not empty")
+/// A text of 20 words, from `first` on.
+fn run(sketcher: &Sketcher, first: usize) -> Original {
+    sketcher.original_text(&text_of(first..first + 20)).expect("not empty")
 }
 
 #[test]

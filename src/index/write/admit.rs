@@ -105,6 +105,10 @@ pub struct Admission {
     /// compared, because they were not fetched, or are not those that were indexed.
     #[cfg_attr(feature = "serde", serde(default))]
     pub unverified: Vec<Vec<u8>>,
+    /// With [`VerifiedAdmit::guard`]: the stored documents that reach [`Admit::at`] and are set
+    /// apart by the guard, up to the limit.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub apart: Vec<Match>,
 }
 
 /// Whether a newcomer was admitted. Matches are ordered as in the answer of a query: most similar
@@ -234,7 +238,7 @@ fn admit_one(
     let (duplicates, related) = terms.part(&before, &mut found, newcomer)?;
     let by_estimate = |some: &[Found]| some.iter().map(|found| (*found, None)).collect();
     let (duplicates, related) = (by_estimate(duplicates), by_estimate(related));
-    let judged = Judged { duplicates, related, complete, unverified: Vec::new() };
+    let judged = Judged { duplicates, related, complete, ..Judged::default() };
     judged.conclude(core, writer, &before, newcomer, terms)
 }
 

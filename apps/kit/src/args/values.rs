@@ -146,6 +146,11 @@ pub fn guard() -> impl TypedValueParser<Value = Guard> {
         .try_map(|name| Guard::from_str(&name))
 }
 
+/// What a document may differ from a single other one in without being its duplicate.
+pub fn single_guard() -> impl TypedValueParser<Value = Guard> {
+    PossibleValuesParser::new(["none", "numbers", "agree"]).try_map(|name| Guard::from_str(&name))
+}
+
 /// Which file of a group of copies stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stays {

@@ -165,6 +165,22 @@ impl Reading {
         })
     }
 
+    /// Like [`Reading::detailed`]; for a text, also returns how varied its shingles are.
+    pub fn detailed_varied(
+        &self,
+        raw: Raw,
+    ) -> Result<(Vec<u8>, Original, Option<Variety>), Skipped> {
+        let read = |content: &Content| match content {
+            Content::Text(text) => match self.sketcher.detailed_text_with_variety(text) {
+                Ok((original, variety)) => Ok((original, Some(variety))),
+                Err(error) => Err(reason_of(&error)),
+            },
+            _ => Ok((self.original_of(content)?, None)),
+        };
+        let (name, (original, variety)) = self.named(raw, read)?;
+        Ok((name, original, variety))
+    }
+
     /// A document's name, its signature, and its text for display; a set shows its items.
     pub(crate) fn signed_text(&self, raw: Raw) -> Result<(Vec<u8>, Signature, String), Skipped> {
         let read = |content: &Content| Ok((self.signature(content)?, shown(content)));

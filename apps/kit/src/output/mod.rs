@@ -3,6 +3,7 @@
 //! No other module writes to either stream. `println!` panics on a closed stream; this module
 //! returns an error instead, so no print macro is used anywhere in the tool.
 
+pub mod differences;
 pub mod params;
 pub mod progress;
 pub mod quoted;

@@ -11,8 +11,9 @@ use super::packed::Packed;
 use super::request::Request;
 use super::verdicts::{Pass, Verdict, Verdicts};
 use super::work::Work;
-use super::write::{self, Differences};
+use super::write;
 use nearkin_kit::failure::Failure;
+use nearkin_kit::output::differences::Differences;
 use nearkin_kit::output::lossy;
 
 /// An entry: a line that is kept.
@@ -74,7 +75,7 @@ fn object(
         of_line: other.line,
         similarity: Overlap::of(equal as usize, counts.0, counts.1).similarity,
         apart: if in_numbers { "numbers" } else { "rare" },
-        differences: Differences::between(documents.sketcher(), &contents),
+        differences: write::differences(documents.sketcher(), &contents),
     };
     Ok(serde_json::to_vec(&object)?)
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use nearkin::{Difference, Overlap, Sketcher};
+use nearkin::{Overlap, Sketcher};
 use serde::Serialize;
 
 use super::deciding::Equal;
@@ -19,6 +19,7 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::documents::{LineFiles, Position};
 use nearkin_kit::input::stored;
 use nearkin_kit::interrupt;
+use nearkin_kit::output::differences::Differences;
 use nearkin_kit::output::lossy;
 use nearkin_kit::output::progress::{Progress, Unit};
 
@@ -26,9 +27,6 @@ use nearkin_kit::output::progress::{Progress, Unit};
 /// takes about a quarter of a second. The positions of checkpoints depend only on the input, so
 /// compressed output is identical with and without interruptions.
 const BETWEEN_CHECKPOINTS: u64 = 64 << 20;
-
-/// Maximum number of words shown of those that only one text has.
-const WORDS_SHOWN: usize = 5;
 
 /// An entry of DROPPED: a line that was dropped as a duplicate.
 #[derive(Serialize)]
@@ -69,33 +67,12 @@ struct SharedShingles {
     shared: u32,
 }
 
-/// The words that only one of two texts has.
-#[derive(Serialize)]
-pub(super) struct Differences {
-    /// The first words that only this line has, and that only the other one has.
-    only_here: Vec<String>,
-    only_there: Vec<String>,
-    /// How many there are.
-    only_here_count: usize,
-    only_there_count: usize,
-    /// Whether a number is among them.
-    numbers_differ: bool,
-}
-
-impl Differences {
-    /// What two stored texts differ in; `None` for sets.
-    pub(super) fn between(sketcher: &Sketcher, [here, there]: &[Vec<u8>; 2]) -> Option<Self> {
-        let (here, there) = (stored::text(here)?, stored::text(there)?);
-        let Difference { only_here, only_there, numbers_differ, .. } =
-            sketcher.difference(here, there);
-        let (only_here_count, only_there_count) = (only_here.len(), only_there.len());
-        let first = |mut words: Vec<String>| {
-            words.truncate(WORDS_SHOWN);
-            words
-        };
-        let (only_here, only_there) = (first(only_here), first(only_there));
-        Some(Self { only_here, only_there, only_here_count, only_there_count, numbers_differ })
-    }
+/// What two stored texts differ in; `None` for sets.
+pub(super) fn differences(
+    sketcher: &Sketcher,
+    [here, there]: &[Vec<u8>; 2],
+) -> Option<Differences> {
+    Some(Differences::between(sketcher, stored::text(here)?, stored::text(there)?))
 }
 
 /// An entry of DROPPED: a line that could not be compared.
@@ -302,8 +279,7 @@ fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io
             Some(SharedShingles { shingles: *shingles, of_shingles, shared: *shared })
         }
     };
-    let differences =
-        contents.as_ref().and_then(|contents| Differences::between(&work.sketcher, contents));
+    let differences = contents.as_ref().and_then(|contents| differences(&work.sketcher, contents));
     let (key, of_key) = (text(key), text(of_key));
     let object = DroppedObject {
         key: key.as_deref(),

@@ -28,12 +28,23 @@ pub(super) enum Verdict {
     Similar,
     Duplicate(Overlap),
     Related(Overlap),
+    /// Similar enough for a duplicate, but the guard sets the two apart.
+    Apart(Overlap),
     /// Below both thresholds.
     Unlike,
-    /// The candidate's document is not available.
-    Unverified,
+    /// The candidate's document is not available; what it is by the estimate, if that counts.
+    Unverified(Estimated),
     /// The filter does not let it pass.
     Hidden,
+}
+
+/// What a candidate is by the estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Estimated {
+    Duplicate,
+    Related,
+    /// Below both thresholds, or the estimate does not count.
+    Neither,
 }
 
 /// A look at a document: the version that was seen, and what it said.
@@ -65,6 +76,8 @@ pub(super) struct Candidacy<'a> {
     newcomer: &'a Operation<'a>,
     admit: &'a Admit<'a>,
     terms: AdmitTerms,
+    /// Maximum number of candidates that are looked at; `None`: all.
+    compared_max: Option<usize>,
     /// The documents looked at so far, by key.
     looks: HashMap<Vec<u8>, SeenDocument, RandomState>,
 }
@@ -75,13 +88,32 @@ pub(super) fn stopped() -> Error {
     Error::new(ErrorKind::Cancelled, message)
 }
 
+/// Keeps the first candidates by equal rows, then by key. Returns their number.
+fn keep_best(
+    before: &Snapshot,
+    found: &mut Vec<Found>,
+    most: usize,
+    stop: &Stop<'_>,
+) -> Result<usize> {
+    let (best, is_whole) = before.best(found, most, stop)?;
+    let count = best.len();
+    found.truncate(count);
+    if is_whole { Ok(count) } else { Err(stopped()) }
+}
+
 impl<'a> Candidacy<'a> {
     pub(super) fn new(
         newcomer: &'a Operation<'a>,
         admit: &'a Admit<'a>,
         terms: AdmitTerms,
     ) -> Self {
-        Self { newcomer, admit, terms, looks: HashMap::default() }
+        Self { newcomer, admit, terms, compared_max: None, looks: HashMap::default() }
+    }
+
+    /// Looks only at this many candidates of the highest estimates, possible duplicates first.
+    pub(super) fn comparing_at_most(mut self, compared_max: Option<usize>) -> Self {
+        self.compared_max = compared_max;
+        self
     }
 
     /// Decides, and writes the newcomer if it is admitted. Returns the last change, too.
@@ -117,10 +149,17 @@ impl<'a> Candidacy<'a> {
 
     /// The live documents that may be duplicates or related.
     fn candidates(&self, before: &Snapshot, stop: &Stop<'_>) -> Result<Candidates> {
-        let (mut found, complete) = before.search_newcomer(self.newcomer, self.terms, stop)?;
+        let (mut found, mut complete) = before.search_newcomer(self.newcomer, self.terms, stop)?;
         let (duplicates, related) = self.terms.part(before, &mut found, self.newcomer)?;
-        let (duplicates, count) = (duplicates.len(), duplicates.len() + related.len());
+        let (mut duplicates, count) = (duplicates.len(), duplicates.len() + related.len());
         found.truncate(count);
+        if let Some(most) = self.compared_max.filter(|most| *most < count) {
+            let mut others = found.split_off(duplicates);
+            duplicates = keep_best(before, &mut found, most, stop)?;
+            keep_best(before, &mut others, most - duplicates, stop)?;
+            found.append(&mut others);
+            complete = false;
+        }
         let is_filtered = self.admit.conditions.selection.is_some();
         let own = if is_filtered { before.locate(self.newcomer.key())? } else { None };
         Ok(Candidates { found, duplicates, complete, own })
@@ -231,7 +270,7 @@ impl<'a> Candidacy<'a> {
             ));
         }
         let mut judged = Judged { complete: *complete, ..Judged::default() };
-        let Judged { duplicates, related, unverified, .. } = &mut judged;
+        let Judged { duplicates, related, apart, unverified, .. } = &mut judged;
         for (number, found) in found.iter().enumerate() {
             match seen(found.place)? {
                 (Some(Verdict::Similar), _) if number < *first_related => {
@@ -240,8 +279,21 @@ impl<'a> Candidacy<'a> {
                 (Some(Verdict::Similar), _) => related.push((*found, None)),
                 (Some(Verdict::Duplicate(overlap)), _) => duplicates.push((*found, Some(overlap))),
                 (Some(Verdict::Related(overlap)), _) => related.push((*found, Some(overlap))),
+                (Some(Verdict::Apart(overlap)), _) => {
+                    apart.push((*found, Some(overlap)));
+                    if self.admit.relate.is_some_and(|relate| overlap.similarity >= relate) {
+                        related.push((*found, Some(overlap)));
+                    }
+                }
                 (Some(Verdict::Unlike | Verdict::Hidden) | None, _) => {}
-                (Some(Verdict::Unverified), key) => unverified.push(key),
+                (Some(Verdict::Unverified(estimated)), key) => {
+                    match estimated {
+                        Estimated::Duplicate => duplicates.push((*found, None)),
+                        Estimated::Related => related.push((*found, None)),
+                        Estimated::Neither => {}
+                    }
+                    unverified.push(key);
+                }
             }
         }
         unverified.sort_unstable();

@@ -165,10 +165,19 @@ impl<'a> Admit<'a> {
 
     /// Checks the thresholds, and converts them to numbers of equal rows.
     pub(super) fn in_rows(&self, applied: &Snapshot) -> Result<AdmitTerms> {
+        self.in_rows_by(applied, self.conditions.check(applied.params().threshold())?)
+    }
+
+    /// Like [`Admit::in_rows`], for the thresholds as they decide: not lower ones for a search.
+    pub(super) fn in_rows_to_decide(&self, applied: &Snapshot) -> Result<AdmitTerms> {
+        let reject = self.conditions.check(applied.params().threshold())?;
+        self.in_rows_by(applied, reject.to_decide())
+    }
+
+    fn in_rows_by(&self, applied: &Snapshot, reject: Alike) -> Result<AdmitTerms> {
         let Self { conditions, relate, keep } = self;
         let (relate, keep) = (*relate, *keep);
         let Conditions { limit, candidates_max, .. } = *conditions;
-        let reject = conditions.check(applied.params().threshold())?;
         let reject_min = reject.equal_rows_min(applied.params());
         applied.refuse_if_closed()?;
         let related = |relate| -> Result<u32> {

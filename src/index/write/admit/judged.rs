@@ -18,6 +18,8 @@ type Evident = (Found, Option<Overlap>);
 pub(super) struct Judged {
     pub(super) duplicates: Vec<Evident>,
     pub(super) related: Vec<Evident>,
+    /// Similar, but set apart by the guard.
+    pub(super) apart: Vec<Evident>,
     /// The sorted keys of candidates that could not be compared.
     pub(super) unverified: Vec<Vec<u8>>,
     /// Whether all candidates were compared.
@@ -35,8 +37,9 @@ impl Judged {
         terms: AdmitTerms,
     ) -> Result<Admission> {
         let change = writer.change;
-        let Self { duplicates, related, unverified, complete } = self;
+        let Self { duplicates, related, apart, unverified, complete } = self;
         let matches = |some: &[Evident], limit| matches(before, some, newcomer, terms, limit);
+        let apart = matches(&apart, terms.limit)?;
         let decision = if stays(before, newcomer, &duplicates, terms.keep)? {
             let removed = matches(&duplicates, usize::MAX)?;
             let related = matches(&related, terms.limit)?;
@@ -45,7 +48,7 @@ impl Judged {
         } else {
             Decision::Rejected { duplicates: matches(&duplicates, terms.limit)? }
         };
-        Ok(Admission { decision, change, complete, unverified })
+        Ok(Admission { decision, change, complete, unverified, apart })
     }
 }
 
@@ -74,8 +77,8 @@ fn stays(
     }
 }
 
-/// The first `limit` matches: by exact similarity where documents were compared, otherwise by equal
-/// rows; ties by key.
+/// The first `limit` matches: by exact similarity where documents were compared, otherwise by the
+/// estimate; ties by key.
 fn matches(
     before: &Snapshot,
     some: &[Evident],
@@ -93,7 +96,7 @@ fn matches(
     for (found, overlap) in some {
         matches.push(Match { overlap: *overlap, ..before.matched(*found, counts)? });
     }
-    let similarity = |one: &Match| one.overlap.map_or(0.0, |overlap| overlap.similarity);
+    let similarity = |one: &Match| one.overlap.map_or(one.similarity, |overlap| overlap.similarity);
     matches.sort_unstable_by(|a, b| {
         similarity(b).total_cmp(&similarity(a)).then_with(|| a.key.cmp(&b.key))
     });
