@@ -149,7 +149,9 @@ impl Made {
         };
         let copies: Vec<_> = (0..distinct).step_by(COPIED).enumerate().map(edited).collect();
         let mut made = Self { copies: vec![None; distinct], texts };
-        copies.into_iter().for_each(|(text, of)| made.push(text, Some(of)));
+        for (text, of) in copies {
+            made.push(text, Some(of));
+        }
         made
     }
 
@@ -280,7 +282,9 @@ pub(crate) fn counted_pages(texts: &[String], mut seed: u64) -> Made {
 pub(crate) fn mirrored_pages(texts: &[String], mut seed: u64) -> Made {
     let state = &mut seed;
     let mut made = Made::default();
-    (0..800).for_each(|_| made.push(words(texts, 150, state), None));
+    for _ in 0..800 {
+        made.push(words(texts, 150, state), None);
+    }
     for _ in 0..8 {
         let count = 100 << below(state, 3);
         let (page, first) = (words(texts, count, state), made.texts.len());

@@ -329,7 +329,9 @@ fn guarded(
     let parts: BTreeSet<usize> = dropped.flat_map(|at| [at, found[at]]).collect();
     let runs = parts.iter().map(|at| documents[*at].shingle_hashes().len() as u64).sum();
     let mut judge = Judge::new(Guard::Rare, Alike::similar(setting.threshold), runs);
-    parts.iter().for_each(|at| judge.count(&documents[*at]));
+    for at in &parts {
+        judge.count(&documents[*at]);
+    }
     let fetch = &mut |rank: u64| {
         let document = documents.get(usize::try_from(rank).unwrap_or(usize::MAX));
         Ok(document.cloned())

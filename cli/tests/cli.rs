@@ -18,7 +18,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 /// A number as a word without digits, as texts have them: a word with a digit is a number.
-fn spelled(number: impl ToString) -> String {
+fn spelled(number: u64) -> String {
     let letter = |digit: char| char::from(b'a' + u8::try_from(digit).unwrap() - b'0');
     number.to_string().chars().map(letter).collect()
 }

@@ -2,6 +2,8 @@
 //!
 //! The hashes live as long as a program runs; nothing stores them.
 
+use std::fmt;
+
 use crate::hash::finalise_all;
 use crate::unit::UnitHash;
 use crate::windows::windows;
@@ -15,7 +17,7 @@ const FINE: u32 = 4;
 
 /// What can set a text apart from a similar one: its runs of three words, and the words themselves.
 /// Made by [`Sketcher::detailed_text`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Details {
     /// `None` if the shingles serve as such.
     runs: Option<Vec<u64>>,
@@ -77,6 +79,13 @@ impl Details {
                 _ => return false,
             }
         }
+    }
+}
+
+impl fmt::Debug for Details {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self.runs().map_or(0, <[u64]>::len);
+        write!(f, "Details({} bytes of text, {runs} runs)", self.text.len())
     }
 }
 

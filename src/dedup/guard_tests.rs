@@ -65,7 +65,9 @@ fn judged(texts: &[String], shingles: Shingles, guard: Guard, turned: bool) -> J
     if turned {
         counted.reverse();
     }
-    counted.iter().for_each(|at| judge.count(&documents[*at]));
+    for at in counted {
+        judge.count(&documents[at]);
+    }
     let place = |rank: u64| usize::try_from(rank).unwrap();
     let mut result = Judged {
         dropped_for: decided.iter().map(|one| one.map(|one| place(one.of))).collect(),

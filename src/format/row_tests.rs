@@ -43,6 +43,11 @@ impl FieldReader<'_> {
                 byte.to_string()
             }
             "f64" => f64::from_le_bytes(self.take()).to_string(),
+            "bytes" => {
+                let count = usize::try_from(self.uint()).expect("few");
+                self.0 = &self.0[count..];
+                count.to_string()
+            }
             "string" => {
                 let count = usize::try_from(self.uint()).expect("few");
                 let (string, rest) = self.0.split_at(count);
@@ -64,7 +69,7 @@ fn the_row_in_the_document_is_what_its_table_says() {
             assert_eq!(page.value(of_type), *expected, "{field}");
         }
     }
-    assert_eq!(fields.len(), 41, "the whole table was read");
+    assert_eq!(fields.len(), 43, "the whole table was read");
     assert!(page.0.is_empty(), "{} bytes are left over", page.0.len());
 }
 
@@ -78,6 +83,7 @@ fn the_other_rows_in_the_document_follow_the_same_table() {
         ("catalog row of whole rows", "2", "4", named(&["maker"])),
         ("catalog row with a stop list", "0", "5", named(&["a\\nthe"])),
         ("catalog row of passages", "0", "6", named(&["200", "100", "0"])),
+        ("catalog row with common shingles", "0", "7", named(&["0", "0", "16"])),
     ];
     for (name, scheme, shingles, extra) in cases {
         let bytes = example(name);
@@ -88,7 +94,9 @@ fn the_other_rows_in_the_document_follow_the_same_table() {
                 ("name", _) => scheme == "2",
                 ("units", _) => shingles != "4",
                 ("stop list", "string") => shingles == "5",
-                ("window" | "stride", _) | ("stop list", "option") => shingles == "6",
+                ("window" | "stride", _) => shingles == "6",
+                ("stop list", "option") => matches!(shingles, "6" | "7"),
+                ("kind" | "common shingles", _) => shingles == "7",
                 _ => true,
             };
             if !is_there {

@@ -124,6 +124,14 @@ fn events(printed: &mut Printed, scratch: &Scratch) {
 fn plain(printed: &mut Printed) {
     let params = params();
     let sketcher = Sketcher::new(&params);
+    let words = Sketcher::new(&Params::builder().build().unwrap());
+    let long = words.detailed_text(&"many words ".repeat(1_000)).unwrap();
+    printed.add("Details", long.details().unwrap());
+    printed.add("Difference", &words.difference("one text", "two texts"));
+    printed.add("Guard", &Guard::Rare);
+    printed.add("Apart", &Apart::Numbers);
+    printed.add("Judgement", &Judgement::Kept(Apart::Numbers));
+    printed.add("Judge", &Judge::new(Guard::Rare, 0.7, 1_000));
     printed.add("Params", &params);
     let builder = Params::for_threshold(0.5).stop_words((0..1_000).map(|at| format!("word{at}")));
     printed.add("ParamsBuilder", &builder.seed(SEED));

@@ -36,8 +36,8 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let mut counts = AddCounts::default();
-    let (input, unfit) = input_of(args)?;
-    counts.skip_rows(unfit);
+    let (input, left_out) = input_of(args)?;
+    counts.skip_rows(left_out);
     let load = Load::expiring(args.ttl.ttl);
     let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
     let (index, fields) =

@@ -160,13 +160,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     }
     output.flush()?;
     output::note_limit(limit.min(count), count, "clusters");
-    if !unread.is_empty() {
-        output::note(format!(
-            "{} could not be compared (missing, or without content) and count as similar to none: \
-             name the files with --from, or run the command in the folder that the keys start from",
-            counted(unread.len() as u64, "document")
-        ));
-    }
+    note_unread(unread.len() as u64);
     margin::warn_if_blurred(blurred, "--exact");
     if !output.json() {
         let alike = if args.exact.exact { alike.to_string() } else { format!("{alike:#}") };
@@ -178,6 +172,17 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
         ));
     }
     Ok(Ended::Well)
+}
+
+/// Says how many documents could not be compared, if any.
+fn note_unread(unread: u64) {
+    if unread > 0 {
+        output::note(format!(
+            "{} could not be compared (missing, or without content) and count as similar to none: \
+             name the files with --from, or run the command in the folder that the keys start from",
+            counted(unread, "document")
+        ));
+    }
 }
 
 /// The first `limit` clusters in the requested order. Clusters of equal similarity are ordered by

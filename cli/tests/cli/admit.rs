@@ -23,7 +23,7 @@ fn admit_prints_a_decision_per_document_in_order() {
     let ran = scratch.run_with_stdin(command, stream().as_bytes()).ends_with(0);
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert_eq!(lines[0], "admitted   a");
-    assert_eq!(lines[1], "rejected   b  duplicate of a (>0.99)");
+    assert_eq!(lines[1], "rejected   b  duplicate of a (1.000)");
     assert!(lines[2].starts_with("admitted   c  related to a (0."), "{}", lines[2]);
     assert_eq!(lines[3], "admitted   d");
     let counts = "3 documents admitted, 0 replaced, 0 unchanged, 1 rejected, 0 skipped";
@@ -47,7 +47,7 @@ fn admit_with_a_prefix_decides_within_it() {
             let ran = scratch.run_with_stdin(&command, lines(tenant).as_bytes()).ends_with(0);
             let decided: Vec<_> = ran.stdout.lines().collect();
             assert!(decided[0].ends_with(&format!("{tenant}/1")), "{decided:?}");
-            let expected = format!("rejected   {tenant}/2  duplicate of {tenant}/1 (>0.99)");
+            let expected = format!("rejected   {tenant}/2  duplicate of {tenant}/1 (1.000)");
             assert_eq!(decided[1], expected);
         }
     }
@@ -98,7 +98,7 @@ fn files_are_admitted_too_and_a_bad_one_is_skipped() {
     let ran = scratch.ok("admit i docs");
     assert_eq!(
         ran.stdout,
-        "admitted   docs/a.txt\nrejected   docs/b.txt  duplicate of docs/a.txt (>0.99)\n"
+        "admitted   docs/a.txt\nrejected   docs/b.txt  duplicate of docs/a.txt (1.000)\n"
     );
     ran.says(&["skipped docs/empty: empty", "1 rejected, 1 skipped"]);
 }
@@ -192,7 +192,7 @@ fn stored_files_are_read_again_unless_they_have_changed() {
     assert!(lines[1].contains("new/c.txt  related to docs/a.txt (0."), "{}", lines[1]);
     scratch.write("docs/a.txt", "something else");
     let ran = scratch.ok("admit i new/b.txt");
-    assert!(ran.stdout.contains("duplicate of docs/a.txt (estimated 1.000)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("duplicate of docs/a.txt (estimated >0.99)"), "{}", ran.stdout);
     ran.says(&["1 of 1 rejections rest on the estimate"]);
 }
 

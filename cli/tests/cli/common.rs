@@ -29,9 +29,10 @@ fn news() -> String {
         let agencies = if story < 20 { 2 } else { 1 };
         for agency in 0..agencies {
             let (notice, own) = (&notices[(story + agency) % 3], words.next(3));
-            lines += &format!(
-                "{{\"id\": \"s{story}-{agency}\", \"text\": \"{own} {text}\\n{notice}\"}}\n"
-            );
+            let text = format!("{own} {text}\n{notice}");
+            let id = format!("s{story}-{agency}");
+            lines.push_str(&serde_json::json!({"id": id, "text": text}).to_string());
+            lines.push('\n');
         }
     }
     lines
@@ -74,7 +75,7 @@ fn notices_neither_find_texts_nor_make_them_similar() {
     assert_eq!(id("i"), id("j"));
     scratch.ok("stats j").prints("common: 1").prints(" shingles");
     let count = scratch.ok("stats j --json").objects()[0]["common_shingles"].as_u64().unwrap();
-    assert_eq!(count as usize, list.lines().count() - 2);
+    assert_eq!(usize::try_from(count).unwrap(), list.lines().count() - 2);
 
     // The index keeps its list.
     scratch.ok("add j --jsonl news.jsonl --ignore-common 50%").prints("80 unchanged");
@@ -145,7 +146,9 @@ fn numbers_do_not_count_with_digits() {
             ),
             _ => format!("instance {:08x} VM started (lifecycle event) req {a}", b * 65_521),
         };
-        lines += &format!("{{\"id\": \"{}-{n}\", \"text\": \"{text}\"}}\n", n % 2);
+        let id = format!("{}-{n}", n % 2);
+        lines.push_str(&serde_json::json!({"id": id, "text": text}).to_string());
+        lines.push('\n');
     }
     scratch.write("log.jsonl", lines);
     scratch.ok("add plain --jsonl log.jsonl");

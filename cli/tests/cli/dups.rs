@@ -14,8 +14,8 @@ mod script;
 /// A text long enough to be compared: 200 words that only texts of this `number` contain, then the
 /// first `others` words of a list that all numbers share. Two texts of one number are near-copies.
 fn text(number: usize, others: usize) -> String {
-    let word = |at: usize| format!("w{} ", spelled(number * 1_000 + at));
-    (0..200).map(word).chain((0..others).map(|at| format!("o{} ", spelled(at)))).collect()
+    let word = |at: usize| format!("w{} ", spelled((number * 1_000 + at) as u64));
+    (0..200).map(word).chain((0..others).map(|at| format!("o{} ", spelled(at as u64)))).collect()
 }
 
 /// The groups that a run prints, as `KIND FILE FILE ...`, and the totals.

@@ -369,7 +369,7 @@ impl fmt::Debug for Clusters {
         let mut clusters = f.debug_struct("Clusters");
         clusters.field("clusters_left", &self.left.len());
         clusters.field("documents", &self.members.len());
-        clusters.field("snapshot", &self.snapshot).finish()
+        clusters.field("snapshot", &self.snapshot).finish_non_exhaustive()
     }
 }
 

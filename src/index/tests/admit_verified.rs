@@ -148,7 +148,7 @@ fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> V
         let mut terms = terms.clone().verify(&mut fetch);
         let newcomer = Newcomer::original(&key, &own.original);
         let admission = loop {
-            match index.admit_verified(&[newcomer.clone()], &mut terms) {
+            match index.admit_verified(std::slice::from_ref(&newcomer), &mut terms) {
                 Ok(mut admissions) => break admissions.remove(0),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Unsettled),
             }

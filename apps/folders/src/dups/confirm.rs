@@ -63,20 +63,26 @@ impl Files<'_> {
 }
 
 /// Confirms groups: the first file of each stays, if it can be read. `keys` has the key of each
-/// file in a group, by its position; files of lower positions are preferred.
+/// file in a group, by its position; files of lower positions are preferred. `references` are files
+/// that always stay.
 pub(super) fn groups(
     index: &Index,
-    found: FoundGroups,
+    found: &FoundGroups,
     keys: &HashMap<usize, Vec<u8>>,
     (threshold, guard): (f64, Guard),
-    against: bool,
+    references: &[usize],
 ) -> Result<Confirmed, Failure> {
     let mut leaders: BTreeMap<usize, Option<usize>> = BTreeMap::new();
-    for group in &found {
+    for group in found {
         let Some(((first, _), others)) = group.split_first() else { continue };
         leaders.insert(*first, None);
         leaders.extend(others.iter().map(|(at, _)| (*at, Some(*first))));
     }
+    // Any file that stays may be the most similar one, not only the one that the estimate found.
+    for at in references {
+        leaders.entry(*at).or_insert(None);
+    }
+    let against = !references.is_empty();
     let reading = Reading::new(index.sketcher(), Fields::text("id", "text"));
     let originals = Originals::new(reading, &[], &RowOptions::default())?;
     let mut files = Files { index, originals, keys, read: HashSet::new(), against };

@@ -91,8 +91,10 @@ pub(super) fn groups(
     }
     let mut near = Near::default();
     if !args.estimate {
+        let references: Vec<usize> =
+            keys.keys().copied().filter(|at| against && files.all[*at].against).collect();
         let Confirmed { groups, apart, unread } =
-            confirm::groups(index, found, &keys, (threshold, args.guard), against)?;
+            confirm::groups(index, &found, &keys, (threshold, args.guard), &references)?;
         (found, near.apart, near.unread) = (groups, apart, unread);
     }
     if against {

@@ -24,12 +24,17 @@ impl Differences {
     pub fn between(sketcher: &Sketcher, here: &str, there: &str) -> Self {
         let Difference { only_here, only_there, numbers_differ, .. } =
             sketcher.difference(here, there);
-        let (only_here_count, only_there_count) = (only_here.len(), only_there.len());
+        let counts = [only_here.len(), only_there.len()];
         let first = |mut words: Vec<String>| {
             words.truncate(WORDS_SHOWN);
             words
         };
-        let (only_here, only_there) = (first(only_here), first(only_there));
-        Self { only_here, only_there, only_here_count, only_there_count, numbers_differ }
+        Self {
+            only_here: first(only_here),
+            only_there: first(only_there),
+            only_here_count: counts[0],
+            only_there_count: counts[1],
+            numbers_differ,
+        }
     }
 }

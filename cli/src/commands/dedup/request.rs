@@ -94,7 +94,7 @@ impl<'a> Request<'a> {
         }
         let index = args.index.as_deref().map(opened::to_read).transpose()?;
         let given = given(args, files, &rows, index.as_ref())?;
-        let (params, alike) = params(args, given, index.as_ref())?;
+        let (params, alike) = params(args, &given, index.as_ref())?;
         let deciding = deciding(args);
         let guard = guard(args, deciding)?;
         if guard == Guard::None && args.apart.is_some() {
@@ -260,7 +260,7 @@ fn given(
 /// document a duplicate.
 fn params(
     args: &Dedup,
-    given: Given,
+    given: &Given,
     archive: Option<&Reader>,
 ) -> Result<(Params, Alike), Failure> {
     let own = given.threshold().or(archive.map(|archive| archive.params().threshold()));

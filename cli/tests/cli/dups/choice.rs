@@ -63,7 +63,7 @@ fn files_can_be_left_out() {
 fn changed(words: std::ops::Range<usize>) -> String {
     let word = |at: usize| {
         let begin = if words.contains(&at) { "new" } else { "w" };
-        format!("{begin}{} ", spelled(at))
+        format!("{begin}{} ", spelled(at as u64))
     };
     (0..200).map(word).collect()
 }
