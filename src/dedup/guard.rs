@@ -66,9 +66,9 @@ pub enum Judgement {
 /// All documents that were dropped, and those they were dropped for, take part, with their details
 /// ([`Sketcher::detailed_text`](crate::Sketcher::detailed_text)): first [`Judge::count`] sees each
 /// of them, in any order; then, in ascending order of rank, [`Judge::keep`] each kept one and
-/// [`Judge::decide`] each dropped one. A document is dropped if it is similar to a kept one, and not
-/// set apart from it; so each dropped document still has such a one. The result depends on the documents and their
-/// ranks only.
+/// [`Judge::decide`] each dropped one. A document is dropped if it is similar to a kept one and not
+/// set apart from it; so each dropped document still has such a one. The result depends on the
+/// documents and their ranks only.
 ///
 /// Memory: 4 bytes for each run of words that is counted, at most 128 MiB (beyond, a fixed sample
 /// of all runs is counted), 64 MiB of documents, and some 350 bytes for each kept document.
