@@ -63,7 +63,7 @@ mod _nearkin {
     #[pymodule_export]
     use crate::index::writer::{Index, exists};
     #[pymodule_export]
-    use crate::search::answers::{Answer, Document, Match, SeenDocument, _similarity_text};
+    use crate::search::answers::{_similarity_text, Answer, Document, Match, SeenDocument};
     #[pymodule_export]
     use crate::search::quotations::{Passage, Passages, Text};
     #[pymodule_export]
