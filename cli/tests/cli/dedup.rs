@@ -299,6 +299,41 @@ fn a_killed_run_continues_to_the_same_output() {
     assert!(kills >= 3, "{kills}");
 }
 
+/// Rows that only the guard keeps are listed, and the list of an earlier run is replaced.
+#[test]
+fn what_is_kept_apart_is_listed() {
+    let scratch = Scratch::new();
+    let form = "the council meets in the old town hall to decide on the bridge number ";
+    let line = |id: u32| format!("{{\"id\":\"k{id}\",\"text\":\"{form}{id} of this year\"}}\n");
+    scratch.write("in.jsonl", (1..4).map(line).collect::<String>());
+    for _ in 0..2 {
+        let ran = scratch.ok("dedup in.jsonl --out o.jsonl --apart a.jsonl --json");
+        assert_eq!(ran.objects()[0]["kept_apart"], 2);
+        ran.says(&["2 lines differ from a kept one only in numbers or in rare words: kept"]);
+    }
+    let apart = objects(&text(&scratch, "a.jsonl"));
+    assert_eq!((&apart[0]["key"], &apart[0]["of_key"]), (&"k2".into(), &"k1".into()));
+    assert_eq!(
+        (&apart[0]["apart"], &apart[0]["only_here"]),
+        (&"numbers".into(), &["2"][..].into())
+    );
+    assert_eq!(text(&scratch, "o.jsonl").lines().count(), 3);
+    scratch.ok("dedup in.jsonl --out none.jsonl --guard none --json").has("dropped", 2);
+    scratch.write("mine.jsonl", "{\"id\": 1}\n");
+    for (apart, said) in [
+        ("mine.jsonl", "no run of this command made it"),
+        ("p.jsonl", "is --out or --dropped"),
+        ("p.jsonl.nearkin-tmp", "is --out or --dropped"),
+        ("p.jsonl.nearkin-work/x", "a file that the run makes"),
+        ("nowhere/x", "there is no folder nowhere"),
+        ("in.jsonl", "is an input"),
+    ] {
+        scratch.fails(&format!("dedup in.jsonl --out p.jsonl --apart {apart}"), &[said]);
+        assert!(!scratch.path("p.jsonl").exists(), "{apart}");
+    }
+    scratch.fails("dedup in.jsonl --out p.jsonl --apart x --guard none", &["keeps nothing"]);
+}
+
 #[test]
 fn a_changed_input_or_option_restarts_the_run() {
     let scratch = Scratch::new();

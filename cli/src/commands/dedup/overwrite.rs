@@ -7,7 +7,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
@@ -35,7 +35,8 @@ pub(super) fn check(request: &Request<'_>) -> Result<(), Failure> {
     if args.force {
         return Ok(());
     }
-    if let Some(apart) = args.apart.as_ref().filter(|apart| has_content(apart)) {
+    let is_own_apart = |apart: &&PathBuf| !has_content(apart) || is_apart(apart);
+    if let Some(apart) = args.apart.as_ref().filter(|apart| !is_own_apart(apart)) {
         return Err(exists(apart));
     }
     if !is_own_dropped {
@@ -63,6 +64,19 @@ fn modified(path: &Path) -> Option<SystemTime> {
 
 /// Whether a file is empty or has the form of DROPPED.
 fn is_dropped(path: &Path) -> bool {
+    has_form(path, |has| {
+        has(&["file", "line", "skipped", "reason"])
+            || has(&["key", "file", "line", "of_key", "similarity", "in_index"])
+    })
+}
+
+/// Whether a file is empty or has the form of the list of `--apart`.
+fn is_apart(path: &Path) -> bool {
+    has_form(path, |has| has(&["key", "file", "line", "of_key", "similarity", "apart"]))
+}
+
+/// Whether a file is empty, or its first line is an object with certain fields.
+fn has_form(path: &Path, is_form: impl Fn(&dyn Fn(&[&str]) -> bool) -> bool) -> bool {
     let Ok(source) = source::open(path, None) else { return false };
     let mut head = Vec::new();
     if source.reader.take(LINE_BYTES_MAX).read_to_end(&mut head).is_err() {
@@ -77,9 +91,7 @@ fn is_dropped(path: &Path) -> bool {
     let begin = begin.filter(|_| line.len() as u64 == LINE_BYTES_MAX);
     let line = begin.map_or_else(|| line.to_vec(), |at| [&line[..at], b"}"].concat());
     let Ok(object) = serde_json::from_slice::<Map<String, Value>>(&line) else { return false };
-    let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
-    has(&["file", "line", "skipped", "reason"])
-        || has(&["key", "file", "line", "of_key", "similarity", "in_index"])
+    is_form(&|names: &[&str]| names.iter().all(|name| object.contains_key(*name)))
 }
 
 /// Gives the complete files, before they get their names, the same modification time.

@@ -60,6 +60,13 @@ impl OutputPacking {
     }
 }
 
+/// The work folder of a run that writes this file.
+pub(super) fn work_folder(out: &Path) -> PathBuf {
+    let mut folder = out.as_os_str().to_owned();
+    folder.push(".nearkin-work");
+    PathBuf::from(folder)
+}
+
 fn writing(path: &Path, error: &io::Error) -> Failure {
     Failure::new(
         format!("cannot write {}: {error}", path.display()),

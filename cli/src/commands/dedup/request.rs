@@ -10,6 +10,7 @@ use nearkin::{
 
 use super::deciding::Deciding;
 use super::format::{self, OutputFormat};
+use super::packed;
 use super::verdicts::Pass;
 use crate::args::Dedup;
 use nearkin_input::fields::Fields;
@@ -342,10 +343,30 @@ fn check_apart(
 ) -> Result<(), Failure> {
     check_out(apart, args, files)?;
     format::check_dropped(apart)?;
-    if others.iter().any(|other| files::are_same(apart, other)) {
-        return Err(Failure::new("--apart is --out or --dropped", "give three different files"));
+    let name = apart.display();
+    if apart.is_symlink() {
+        return Err(Failure::new(format!("{name} is a link"), "give the name of a file"));
     }
-    Ok(())
+    let tmp = files::unfinished(apart);
+    let is_taken = |other: &&PathBuf| {
+        let others = [(*other).clone(), files::unfinished(other)];
+        let mine = [apart, tmp.as_path()];
+        others.iter().any(|other| mine.iter().any(|mine| files::are_same(mine, other)))
+    };
+    if others.iter().any(is_taken) || apart.starts_with(packed::work_folder(others[0])) {
+        return Err(Failure::new(
+            "--apart is --out or --dropped, or a file that the run makes",
+            "give three different files",
+        ));
+    }
+    let folder = apart.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => Err(Failure::new(
+            format!("{name} cannot be written: there is no folder {}", folder.display()),
+            "make the folder, or give another name",
+        )),
+        None => Ok(()),
+    }
 }
 
 fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure> {

@@ -184,9 +184,7 @@ fn options() -> Options {
 impl Work {
     /// Opens the folder of an interrupted run if it had the same plan. Otherwise starts a new run.
     pub(super) fn open(request: &Request<'_>) -> Result<Self, Failure> {
-        let mut folder = request.out.as_os_str().to_owned();
-        folder.push(".nearkin-work");
-        let folder = PathBuf::from(folder);
+        let folder = packed::work_folder(&request.out);
         let failed = |error: io::Error| working(&folder, &error);
         let plan = RunPlan::new(request)?;
         if is_foreign(&folder) {
