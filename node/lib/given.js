@@ -207,7 +207,9 @@ for (const [option, setting, takes] of native.listConditions()) {
 // Its bytes need not be text.
 QUERY.prefix = 'any';
 
-const { maxCandidates: _, ...PAIRS } = { ...QUERY, signal: 'any' };
+/** @type {Record<string, string>} */
+const ALL = { ...QUERY, signal: 'any' };
+const { maxCandidates: _, ...PAIRS } = ALL;
 const { threshold: reject, ...OTHERS } = QUERY;
 /** @type {Record<string, string>} */
 const ADMIT = { reject, relate: 'number', keep: 'string', ...OTHERS, signal: 'any' };

@@ -303,7 +303,8 @@ fn a_killed_run_continues_to_the_same_output() {
 #[test]
 fn what_is_kept_apart_is_listed() {
     let scratch = Scratch::new();
-    let form = "the council meets in the old town hall to decide on the bridge number ";
+    let form = "on monday the council of the town meets in the old hall near the river to hear \
+                what the office has found and then to decide on the bridge number ";
     let line = |id: u32| format!("{{\"id\":\"k{id}\",\"text\":\"{form}{id} of this year\"}}\n");
     scratch.write("in.jsonl", (1..4).map(line).collect::<String>());
     for _ in 0..2 {
