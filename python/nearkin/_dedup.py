@@ -20,7 +20,7 @@ __all__ = ["Row", "dedup"]
 
 T = TypeVar("T")
 Keep = Literal["first", "last", "longest"]
-Guard = Literal["rare", "numbers", "none"]
+Guard = Literal["rare", "numbers", "agree", "none"]
 
 #: Rows of an iterator that are decided together.
 _ROWS_TOGETHER = 1_000
@@ -133,7 +133,8 @@ def dedup(
     Two forms filled in, such as invoices, are similar and no copies. So a row is kept if it and its
     duplicate differ in nothing but numbers, or if both have rare words for themselves alone.
     A warning says how many rows were kept for that, unless ``guard`` says what to do: ``"rare"`` (the
-    default), ``"numbers"`` (only the first of the two), or ``"none"``. The estimate, sets and
+    default), ``"numbers"`` (only the first of the two), ``"agree"`` (any other number; for short texts, and the
+    default of the shell with ``--for short``), or ``"none"``. The estimate, sets and
     ``contained`` have no guard.
 
     ``annotate=True`` drops nothing. It adds the columns ``kept``, ``cluster``, ``cluster_size``,

@@ -196,7 +196,7 @@ def test_options_that_do_nothing_are_refused():
         with pytest.raises(nk.InvalidError, match=f"guard= does nothing with {why}"):
             nk.dedup(data, guard="rare", **how)
         nk.dedup(data, guard="none", **how)
-    with pytest.raises(nk.InvalidError, match="a guard is none, numbers or rare, not `most`"):
+    with pytest.raises(nk.InvalidError, match="a guard is none, numbers, rare or agree, not `most`"):
         nk.dedup(texts, guard="most")
     with pytest.raises(nk.InvalidError, match="exclude each other"):
         nk.dedup(texts, exact=True, estimate=True)

@@ -5,6 +5,7 @@
 mod abandoned;
 #[cfg(test)]
 mod admit;
+#[cfg(test)]
 mod admit_by_force;
 #[cfg(test)]
 mod admit_filtered;
