@@ -243,6 +243,23 @@ fn only_numbers_set_two_texts_apart_and_a_copy_of_either_goes() {
     assert_eq!(all.iter().flatten().count(), 10);
 }
 
+/// A form has more runs in common with all others than a filled-in field has of its own.
+#[test]
+fn a_copy_is_found_among_many_of_its_form() {
+    let mut random = Random(11);
+    let form = text(&mut random, 90);
+    let mut texts: Vec<String> = Vec::new();
+    for _ in 0..80 {
+        let mut filled = form.clone();
+        filled[45] = word(&mut random) + &word(&mut random);
+        texts.push(filled.join(" "));
+    }
+    texts.push(texts[4].to_uppercase());
+    let found = judged(&texts, Shingles::Words(3), Guard::Rare, false);
+    assert_eq!(found.dropped_for[..80].iter().flatten().count(), 0);
+    assert_eq!(found.dropped_for[80], Some(4));
+}
+
 #[test]
 fn a_guard_has_a_name_and_others_are_refused() {
     let guards = ["none", "numbers", "rare", "agree"].map(|name| name.parse::<Guard>().unwrap());

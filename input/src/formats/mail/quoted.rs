@@ -1,4 +1,4 @@
-//! What of a message its author has written: without quotations, signatures and the footers of
+//! Finds what the author of a message wrote: without quotations, signatures and the footers of
 //! mailing lists.
 
 use super::lines::{self, Certainty};
