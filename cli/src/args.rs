@@ -58,7 +58,8 @@ const EVERYWHERE: &str = "Options of every command";
 pub(crate) struct Args {
     /// Print one JSON object per line instead of text
     ///
-    /// Keys are bytes; invalid UTF-8 is printed as U+FFFD, in JSON and in tables.
+    /// A key or payload that is not UTF-8 is `{"base64": "..."}` in JSON, in place of a string.
+    /// Tables print invalid UTF-8 as U+FFFD.
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
 

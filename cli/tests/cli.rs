@@ -27,6 +27,8 @@ fn spelled(number: u64) -> String {
 mod add;
 #[path = "cli/admit.rs"]
 mod admit;
+#[path = "cli/arguments.rs"]
+mod arguments;
 #[path = "cli/common.rs"]
 mod common;
 #[path = "cli/conditions.rs"]

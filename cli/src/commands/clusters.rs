@@ -18,7 +18,7 @@ use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
-use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
+use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
 use nearkin_kit::time::{DAY_MS, day};
 
 /// Maximum number of days listed per cluster. If documents were added on more days, a summary is
@@ -28,8 +28,8 @@ const DAYS_SHOWN_MAX: usize = 4;
 /// A document of a cluster. The cluster is identified by the key of its representative.
 #[derive(Serialize)]
 struct ClusterObject<'a> {
-    cluster: &'a str,
-    key: &'a str,
+    cluster: JsonBytes<'a>,
+    key: JsonBytes<'a>,
     /// Similarity to the representative.
     similarity: f64,
     /// With `--exact`: the same number, if it is exact. It is left out for a document that is
@@ -222,13 +222,13 @@ fn print(measured: &LinkedCluster, is_exact: bool, output: &mut Output) -> Resul
     let mut documents = cluster.keys.iter().zip(links);
     let Some((representative, _)) = documents.next() else { return Ok(()) };
     if output.json() {
-        let name = &lossy(representative);
+        let name = JsonBytes(representative);
         let documents = cluster.keys.iter().zip(links).zip(&cluster.times);
         let least = measured.least().value();
         for ((key, link), time) in documents {
             output.object(&ClusterObject {
                 cluster: name,
-                key: &lossy(key),
+                key: JsonBytes(key),
                 similarity: link.similarity,
                 exact: (is_exact && link.is_exact).then_some(link.similarity),
                 direct: link.is_direct,

@@ -11,21 +11,21 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::table::{Align, Table};
-use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
+use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
 use nearkin_kit::time;
 
 #[derive(Serialize)]
 struct KeyObject<'a> {
-    key: &'a str,
+    key: JsonBytes<'a>,
 }
 
 #[derive(Serialize)]
 struct StoredObject<'a> {
-    key: &'a str,
+    key: JsonBytes<'a>,
     /// Time of insertion or last replacement, in milliseconds UTC.
     time: u64,
     shingle_count: u32,
-    payload: &'a str,
+    payload: JsonBytes<'a>,
 }
 
 pub(crate) fn list(args: &List, output: &mut Output) -> Result<Ended, Failure> {
@@ -42,7 +42,7 @@ pub(crate) fn list(args: &List, output: &mut Output) -> Result<Ended, Failure> {
         let key = key?;
         let key = key.as_bytes();
         if output.json() {
-            output.object(&KeyObject { key: &lossy(key) })?;
+            output.object(&KeyObject { key: JsonBytes(key) })?;
         } else if output.width().is_some() {
             output.line(visible(key))?;
         } else {
@@ -81,7 +81,7 @@ pub(crate) fn get(args: &Get, output: &mut Output) -> Result<Ended, Failure> {
             let count = grouped(u64::from(shingle_count));
             table.row([time::day(*time), count, visible(key), visible(payload)], output)?;
         } else {
-            let (key, payload) = (&*lossy(key), &*lossy(payload));
+            let (key, payload) = (JsonBytes(key), JsonBytes(payload));
             output.object(&StoredObject { key, time: *time, shingle_count, payload })?;
         }
     }

@@ -19,12 +19,12 @@ use nearkin_kit::input::originals::{ExactFields, Originals};
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
 use nearkin_kit::output::table::{self, Align, Table};
-use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
+use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
 
 #[derive(Serialize)]
 struct PairObject<'a> {
-    a: &'a str,
-    b: &'a str,
+    a: JsonBytes<'a>,
+    b: JsonBytes<'a>,
     similarity: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
@@ -110,14 +110,14 @@ fn search(args: &Pairs, index: &Reader, alike: Alike) -> Result<nearkin::Pairs, 
 
 #[derive(Serialize)]
 struct CrowdObject<'a> {
-    crowd: &'a str,
+    crowd: JsonBytes<'a>,
     count: u64,
 }
 
 #[derive(Serialize)]
 struct CollapsedObject<'a> {
-    a: &'a str,
-    b: &'a str,
+    a: JsonBytes<'a>,
+    b: JsonBytes<'a>,
     similarity: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
@@ -194,7 +194,7 @@ fn print_collapsed(
             table.row([similarity, name(key, *count), others], output)
         }
         (Collapsed::Crowd { key, count, .. }, None) => {
-            output.object(&CrowdObject { crowd: &lossy(key), count: *count })
+            output.object(&CrowdObject { crowd: JsonBytes(key), count: *count })
         }
         (Collapsed::Pair { pair, a_count, b_count, .. }, Some(table)) => {
             let (a, b) = (name(&pair.a, *a_count), name(&pair.b, *b_count));
@@ -202,8 +202,8 @@ fn print_collapsed(
             table.row([similarity, a, b], output)
         }
         (Collapsed::Pair { pair, a_count, b_count, .. }, None) => output.object(&CollapsedObject {
-            a: &lossy(&pair.a),
-            b: &lossy(&pair.b),
+            a: JsonBytes(&pair.a),
+            b: JsonBytes(&pair.b),
             similarity: pair.similarity,
             contained: pair.containment.map(|containment| containment.estimate),
             a_count: *a_count,
@@ -307,7 +307,7 @@ impl<'a> Printer<'a> {
         self.unverified += u64::from(matches!(exact, Some(Exact::Missing | Exact::Stale)));
         let similarity = pair.similarity;
         let Some(table) = &mut self.table else {
-            let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
+            let (a, b) = (JsonBytes(&pair.a), JsonBytes(&pair.b));
             let contained = pair.containment.map(|containment| containment.estimate);
             let exact = ExactFields::new(exact);
             return output.object(&PairObject { a, b, similarity, contained, exact });

@@ -23,7 +23,7 @@ use nearkin_kit::input::pipeline::Pace;
 use nearkin_kit::input::skips::{self, Skips};
 use nearkin_kit::output::progress::Progress;
 use nearkin_kit::output::quoted;
-use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
+use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
 
 /// Maximum size of a batch of several texts, well below the library's default maximum of 16 MiB. A
 /// single long text may exceed it.
@@ -106,8 +106,8 @@ fn write(
 
 #[derive(Serialize)]
 struct TextObject<'a> {
-    query: &'a str,
-    key: &'a str,
+    query: JsonBytes<'a>,
+    key: JsonBytes<'a>,
     share: f64,
     passages: Vec<PassageObject>,
     /// False if not all candidates were compared, else left out.
@@ -352,8 +352,8 @@ impl Printing<'_> {
             }
         });
         output.object(&TextObject {
-            query: &lossy(queried.name),
-            key: &lossy(&text.key),
+            query: JsonBytes(queried.name),
+            key: JsonBytes(&text.key),
             share: text.share,
             passages: passages.collect(),
             complete: (!is_complete).then_some(false),

@@ -24,7 +24,7 @@ use nearkin_kit::input::pipeline::Pace;
 use nearkin_kit::input::skips::{self, Skips};
 use nearkin_kit::output::progress::Progress;
 use nearkin_kit::output::table::{self, Align, Table};
-use nearkin_kit::output::{self, Output, lossy, visible};
+use nearkin_kit::output::{self, JsonBytes, Output, visible};
 
 mod tally;
 
@@ -394,7 +394,7 @@ fn not_asked(skipped: &Skipped) -> Failure {
 /// A match of a query as JSON.
 #[derive(Serialize)]
 struct AnswerObject<'a> {
-    query: &'a str,
+    query: JsonBytes<'a>,
     #[serde(flatten)]
     found: MatchObject<'a>,
     #[serde(flatten)]
@@ -405,7 +405,7 @@ struct AnswerObject<'a> {
 }
 
 fn print_objects(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
-    let query = &*lossy(name);
+    let query = JsonBytes(name);
     for (found, exact) in answer.matches() {
         let (found, exact) = (MatchObject::new(found), ExactFields::new(exact));
         let complete = (!answer.answer.complete).then_some(false);

@@ -6,6 +6,7 @@ mod advice;
 mod advised;
 mod choices;
 mod common;
+mod known;
 mod plot;
 mod sample;
 mod signs;
@@ -18,11 +19,8 @@ use nearkin::{Comparisons, Params, Sketcher};
 use serde::Serialize;
 
 use crate::args::Tune;
-use nearkin_input::files;
 use nearkin_input::files::Files;
-use nearkin_input::lines::Lines;
 use nearkin_input::sniff;
-use nearkin_kit::args::params::Given;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::{Reading, Sketched};
@@ -40,8 +38,9 @@ use choices::Choice;
 use plot::PlottedCurve;
 use sample::{Agreement, Costs, Reservoir, Sample};
 
-/// Maximum percentage of the known pairs that may lie below the threshold derived from them.
-const BELOW: usize = 5;
+/// Minimum number of known pairs for a choice by how many of them are found: of fewer pairs, the
+/// found share says little.
+const KNOWN_MIN: usize = 20;
 
 pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
     let given = match args.given.share_of_common() {
@@ -57,15 +56,24 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
             "add paths or --jsonl FILE: `nearkin tune docs --known FILE`",
         ));
     }
-    let known = args.known.as_deref().map(known_pairs).transpose()?.unwrap_or_default();
+    let known = args.known.as_deref().map(known::pairs).transpose()?.unwrap_or_default();
     let (mut sampled, mut measured, mut ended) = (None, None, Ended::Well);
     if let Some(input) = input {
-        let (sample, looks, read) = read(args, &params, input, &known)?;
-        ended = read;
+        let (mut sample, looks, ended_reading) = read(args, &params, input, &known)?;
+        ended = ended_reading;
         measured = Measured::summarise(&looks);
-        let agreements = sample.agreements(&known);
+        let mut agreements = sample.agreements(&known);
         if args.known.is_some() {
-            params = for_known(&given, params, &agreements, known.len())?;
+            let hashes = params.hashes();
+            params = known::params(&given, params, &agreements, known.len())?;
+            // Signatures of another number of hashes have other rows.
+            if params.hashes() != hashes {
+                known::check_readable_again(&args.lines.jsonl, &params)?;
+                if let Some(input) = input_of(args)? {
+                    (sample, ..) = read(args, &params, input, &known)?;
+                    agreements = sample.agreements(&known);
+                }
+            }
         }
         sampled = Some((sample, agreements));
     }
@@ -110,32 +118,6 @@ fn input_of(args: &Tune) -> Result<Option<Input>, Failure> {
         sniff::check_are_texts(&args.paths, args.lines.as_text)?;
         Ok(Some(Input::Walk(files)))
     }
-}
-
-/// Reads pairs of keys, one per line.
-fn known_pairs(path: &Path) -> Result<Vec<sample::Pair>, Failure> {
-    let (name, reader) = files::open(path)?;
-    let mut lines = Lines::new(&name, reader);
-    let mut pairs = Vec::new();
-    while let Some(raw) = lines.next()? {
-        let line = raw.body.unwrap_or_default();
-        let mut cells = line.trim_ascii_end().split(|byte| *byte == b'\t');
-        match (cells.next(), cells.next()) {
-            (Some(a), Some(b)) if !a.is_empty() && !b.is_empty() => {
-                pairs.push((a.to_vec(), b.to_vec()));
-            }
-            _ => {
-                return Err(Failure::new(
-                    format!(
-                        "{name}, after {}: a line without two keys",
-                        counted(pairs.len() as u64, "pair")
-                    ),
-                    "write two keys on each line, with a tab between",
-                ));
-            }
-        }
-    }
-    Ok(pairs)
 }
 
 /// Reads the documents and keeps a sample. The sample includes all documents of the known pairs.
@@ -186,51 +168,6 @@ fn read(
         ));
     }
     Ok((sample, looks, skips.ended()))
-}
-
-/// The parameters for known pairs. If no threshold was given, it is chosen so that most pairs reach
-/// it.
-fn for_known(
-    given: &Given,
-    params: Params,
-    agreements: &[Agreement],
-    named: usize,
-) -> Result<Params, Failure> {
-    if agreements.is_empty() {
-        return Err(Failure::new(
-            format!("none of the {} of --known has both documents", counted(named as u64, "pair")),
-            "use document keys in FILE; the key of a file is its path as given",
-        ));
-    }
-    if agreements.len() < named {
-        output::note(format!(
-            "of {} of --known {} have no documents",
-            counted(named as u64, "pair"),
-            grouped((named - agreements.len()) as u64)
-        ));
-    }
-    if given.threshold().is_some() {
-        return Ok(params);
-    }
-    let choice = Choice { params, is_default: true };
-    let mut similarities: Vec<f64> =
-        agreements.iter().map(|one| choice.params.similarity(one.equal_rows(&choice))).collect();
-    similarities.sort_by(f64::total_cmp);
-    let part = |part: usize| similarities[(similarities.len() - 1) * part / 100];
-    let threshold = ((part(BELOW) * 20.0).floor() / 20.0).clamp(0.05, 1.0);
-    output::note(format!(
-        "threshold {threshold}, from your pairs: {BELOW} % are below {:.2}, a quarter below {:.2}, \
-         half below {:.2}",
-        part(BELOW),
-        part(25),
-        part(50)
-    ));
-    given.clone().with_threshold(threshold).params().map_err(|failure| {
-        failure.advise(
-            "your pairs share few of these shingles: try words:1 or chars:5, remove dissimilar \
-             pairs, or give a --threshold",
-        )
-    })
 }
 
 /// Minimum number of comparisons in vain (with documents below the threshold) before a scan is
@@ -309,10 +246,14 @@ struct ChoiceObject {
 
 impl Findings {
     /// Returns the position of the recommended choice: the longest bands that find enough of the
-    /// known pairs, if they are longer than the default bands; otherwise the default.
+    /// known pairs, if they are longer than the default bands and enough pairs are known; otherwise
+    /// the default.
     fn recommended(&self) -> usize {
         let default = self.choices.iter().position(|choice| choice.is_default).unwrap_or(0);
         let Some(sampled) = &self.sampled else { return default };
+        if sampled.known.len() < KNOWN_MIN {
+            return default;
+        }
         let found = |at: usize| sampled.known_found(&self.choices[at]);
         let Some(of_default) = found(default) else { return default };
         let enough = of_default.min(self.choices[default].params.recall_target());

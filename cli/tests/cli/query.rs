@@ -251,7 +251,7 @@ fn another_threshold_names_rebuild() {
 
 #[cfg(unix)]
 #[test]
-fn keys_not_in_utf8_are_printed_lossily() {
+fn keys_not_in_utf8_are_lossy_in_tables_and_whole_in_json() {
     use std::os::unix::ffi::OsStrExt as _;
     let scratch = Scratch::with_licences();
     let name = std::ffi::OsStr::from_bytes(b"docs/\xff\x1b.txt");
@@ -259,7 +259,19 @@ fn keys_not_in_utf8_are_printed_lossily() {
     scratch.ok("add i docs");
     scratch.ok("query i docs/MIT.txt --threshold 1").prints("docs/\u{fffd}\\u{1b}.txt");
     let ran = scratch.ok("query i docs/MIT.txt --threshold 1 --json");
-    assert_eq!(ran.objects()[1]["key"], "docs/\u{fffd}\u{1b}.txt");
+    // The bytes of the name in base64.
+    let whole = serde_json::json!({"base64": "ZG9jcy//Gy50eHQ="});
+    assert_eq!(ran.objects()[1]["key"], whole);
+    let of = |command: &str, field: &str| {
+        let ran = scratch.ok(command);
+        let all = ran.objects();
+        all.iter().filter(|object| object[field] == whole).count()
+    };
+    assert_eq!(of("list i --json", "key"), 1);
+    let pairs = scratch.ok("pairs i").stdout.matches('\u{fffd}').count();
+    assert!(pairs > 0);
+    assert_eq!(of("pairs i --json", "a") + of("pairs i --json", "b"), pairs);
+    assert_eq!(of("clusters i --json", "key"), 1);
     let removed = scratch.command(&["remove", "i"]).arg(name).output().unwrap();
     Ran::new(removed).ends_with(0);
 }

@@ -216,3 +216,39 @@ fn the_corpora_get_the_presets_that_they_are_of() {
         assert_eq!(objects.last().unwrap()["preset"], preset, "{name}: {:?}", objects.last());
     }
 }
+
+/// Lines of which `a` and `b` share 18 of 60 words, and the others nothing.
+pub(super) fn hardly_similar() -> String {
+    let words = |range: std::ops::Range<u32>| {
+        range.map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
+    };
+    let shared = |own: u32| format!("{} {}", words(0..18), words(own..own + 42));
+    let mut texts = vec![("a".to_owned(), shared(100)), ("b".to_owned(), shared(200))];
+    texts.extend((0..10).map(|text| (format!("x{text}"), words(1000 * text..1000 * text + 60))));
+    let line = |(id, text): &(String, String)| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
+    texts.iter().map(line).collect()
+}
+
+#[test]
+fn pairs_that_are_hardly_similar_choose_a_threshold_of_more_hashes() {
+    let scratch = Scratch::new();
+    scratch.write("docs.jsonl", hardly_similar());
+    scratch.write("known.tsv", "a\tb\n");
+    for shape in ["", " --hashes 200", " --bands 100 --rows-per-band 1", " --recall 0.99"] {
+        let command = format!("tune --jsonl docs.jsonl --known known.tsv --json{shape}");
+        let ran = scratch.run(&command);
+        if ran.status == 0 {
+            let objects = ran.objects();
+            let one = recommended(&objects);
+            assert!(one["threshold"].as_f64().unwrap() <= 0.2, "{one}");
+            assert!(one["compared_at_threshold"].as_f64().unwrap() > 0.9, "{one}");
+        } else {
+            assert_eq!(ran.status, 2, "{shape}: {}", ran.stderr);
+            ran.says(&["give a --threshold"]);
+        }
+    }
+    scratch.ok("tune --jsonl docs.jsonl --known known.tsv").says(&["documents are read again"]);
+    let docs = fs::read(scratch.path("docs.jsonl")).unwrap();
+    let ran = scratch.run_with_stdin("tune --jsonl - --known known.tsv", &docs);
+    ran.ends_with(2).says(&["is a stream", "give a regular file, or a --threshold"]);
+}

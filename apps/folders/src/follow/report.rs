@@ -9,7 +9,7 @@ use serde::Serialize;
 use nearkin_input::raw::{self, Names, Reasons, Skipped};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::doubts::Doubts;
-use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
+use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
 
 /// Counts of files and documents by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -108,19 +108,19 @@ impl fmt::Display for FileCounts {
 }
 
 #[derive(Serialize)]
-struct DuplicateObject {
-    key: String,
+struct DuplicateObject<'a> {
+    key: JsonBytes<'a>,
     similarity: f64,
 }
 
 #[derive(Serialize)]
 struct ChangeObject<'a> {
     change: &'a str,
-    key: &'a str,
+    key: JsonBytes<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    near_duplicate_of: Option<Vec<DuplicateObject>>,
+    near_duplicate_of: Option<Vec<DuplicateObject<'a>>>,
 }
 
 /// Prints that a document was added or replaced, and names its near-duplicates.
@@ -131,14 +131,14 @@ pub(crate) fn put(
     output: &mut Output,
 ) -> Result<(), Failure> {
     if output.json() {
-        let object = |found: &Match| DuplicateObject {
-            key: lossy(&found.key).into_owned(),
-            similarity: found.similarity,
-        };
-        let near_duplicate_of = Some(matches.iter().map(object).collect());
+        let objects = matches.iter().map(|Match { key, similarity, .. }| DuplicateObject {
+            key: JsonBytes(key),
+            similarity: *similarity,
+        });
+        let near_duplicate_of = Some(objects.collect());
         return output.object(&ChangeObject {
             change,
-            key: &lossy(key),
+            key: JsonBytes(key),
             why: None,
             near_duplicate_of,
         });
@@ -155,7 +155,7 @@ pub(crate) fn put(
 /// Prints that a document was removed.
 pub(crate) fn removed(key: &[u8], why: &str, output: &mut Output) -> Result<(), Failure> {
     if output.json() {
-        let (change, key) = ("removed", &*lossy(key));
+        let (change, key) = ("removed", JsonBytes(key));
         let why = Some(why);
         return output.object(&ChangeObject { change, key, why, near_duplicate_of: None });
     }

@@ -26,18 +26,23 @@ pub struct LearnedCommon {
 
 /// Fails if a file cannot be read twice.
 pub fn check_readable_twice(paths: &[PathBuf]) -> Result<(), Failure> {
+    match stream_among(paths)? {
+        None => Ok(()),
+        Some(path) => Err(Failure::new(
+            format!("--ignore-common reads the documents twice; {} is a stream", path.display()),
+            "give a regular file, or a list: `nearkin tune --ignore-common SHARE --out FILE`",
+        )),
+    }
+}
+
+/// The first of these that is a stream, which can be read only once.
+pub fn stream_among(paths: &[PathBuf]) -> Result<Option<PathBuf>, Failure> {
     for path in shards::expand(paths)? {
         if files::length(&path)?.is_none() {
-            return Err(Failure::new(
-                format!(
-                    "--ignore-common reads the documents twice; {} is a stream",
-                    path.display()
-                ),
-                "give a regular file, or a list: `nearkin tune --ignore-common SHARE --out FILE`",
-            ));
+            return Ok(Some(path));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Reads all documents, and lists the shingles that at least this share of them has. Documents that

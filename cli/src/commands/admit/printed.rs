@@ -10,7 +10,7 @@ use crate::commands::match_object::MatchObject;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::originals::ExactFields;
 use nearkin_kit::output::differences::Differences;
-use nearkin_kit::output::{self, Output, counted, grouped, lossy, table, visible};
+use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, table, visible};
 
 /// One word for a decision, as printed.
 fn word(decision: &Decision) -> &'static str {
@@ -24,7 +24,7 @@ fn word(decision: &Decision) -> &'static str {
 
 #[derive(Serialize)]
 struct AdmissionObject<'a> {
-    key: &'a str,
+    key: JsonBytes<'a>,
     decision: &'a str,
     duplicates: Vec<AdmitMatchObject<'a>>,
     related: Vec<AdmitMatchObject<'a>>,
@@ -76,7 +76,7 @@ pub(super) fn print(
     if output.json() {
         let mut objects = |matches| objects(matches, document, deciding, alike);
         return output.object(&AdmissionObject {
-            key: &lossy(&document.name),
+            key: JsonBytes(&document.name),
             decision,
             duplicates: objects(duplicates),
             related: objects(related),

@@ -13,17 +13,17 @@ use super::verdicts::{Pass, Verdict, Verdicts};
 use super::work::Work;
 use super::write;
 use nearkin_kit::failure::Failure;
+use nearkin_kit::output::JsonBytes;
 use nearkin_kit::output::differences::Differences;
-use nearkin_kit::output::lossy;
 
 /// An entry: a line that is kept.
 #[derive(Serialize)]
 struct ApartObject<'a> {
-    key: Option<&'a str>,
+    key: Option<JsonBytes<'a>>,
     file: &'a str,
     line: u64,
     /// The line that it is similar to.
-    of_key: Option<&'a str>,
+    of_key: Option<JsonBytes<'a>>,
     of_file: &'a str,
     of_line: u64,
     similarity: f64,
@@ -63,14 +63,12 @@ fn object(
     let [own, other] = [work.ledger.head(number)?, work.ledger.head(of)?];
     let [key, of_key] = [work.ledger.text(own.key)?, work.ledger.text(other.key)?];
     let contents = [work.ledger.content(&own)?, work.ledger.content(&other)?];
-    let named = |key: &[u8]| (!key.is_empty()).then(|| lossy(key).into_owned());
     let counts = (own.shingles as usize, other.shingles as usize);
-    let (key, of_key) = (named(&key), named(&of_key));
     let object = ApartObject {
-        key: key.as_deref(),
+        key: write::key(&key),
         file: write::name(request, own.file),
         line: own.line,
-        of_key: of_key.as_deref(),
+        of_key: write::key(&of_key),
         of_file: write::name(request, other.file),
         of_line: other.line,
         similarity: Overlap::of(equal as usize, counts.0, counts.1).similarity,

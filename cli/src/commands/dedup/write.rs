@@ -1,7 +1,6 @@
 //! The third pass: reads the input again, writes the kept lines to OUT, and for each other line
 //! writes the reason to DROPPED.
 
-use std::borrow::Cow;
 use std::io;
 
 use nearkin::{Overlap, Sketcher};
@@ -20,8 +19,8 @@ use nearkin_kit::input::documents::{LineFiles, Position};
 use nearkin_kit::input::stored;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::differences::Differences;
-use nearkin_kit::output::lossy;
 use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::output::{JsonBytes, lossy};
 
 /// A checkpoint is written after this many bytes of input, at the end of a line; processing them
 /// takes about a quarter of a second. The positions of checkpoints depend only on the input, so
@@ -31,12 +30,12 @@ const BETWEEN_CHECKPOINTS: u64 = 64 << 20;
 /// An entry of DROPPED: a line that was dropped as a duplicate.
 #[derive(Serialize)]
 struct DroppedObject<'a> {
-    key: Option<&'a str>,
+    key: Option<JsonBytes<'a>>,
     file: &'a str,
     line: u64,
     /// Key of the document that this line duplicates. `of_file` and `of_line` say where it is if it
     /// comes from the input, not from the index.
-    of_key: Option<&'a str>,
+    of_key: Option<JsonBytes<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_file: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -280,12 +279,11 @@ fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io
         }
     };
     let differences = contents.as_ref().and_then(|contents| differences(&work.sketcher, contents));
-    let (key, of_key) = (text(key), text(of_key));
     let object = DroppedObject {
-        key: key.as_deref(),
+        key: self::key(key),
         file: name(request, *file),
         line: *line,
-        of_key: of_key.as_deref(),
+        of_key: self::key(of_key),
         of_file: of.map(|of| name(request, of.file)),
         of_line: of.map(|of| of.line),
         similarity,
@@ -316,9 +314,9 @@ fn hex(bytes: &[u8]) -> String {
     digits
 }
 
-/// A key as text; `None` if the line has no key.
-fn text(key: &[u8]) -> Option<Cow<'_, str>> {
-    (!key.is_empty()).then(|| lossy(key))
+/// A key in JSON; `None` if the line has no key.
+pub(super) fn key(key: &[u8]) -> Option<JsonBytes<'_>> {
+    (!key.is_empty()).then_some(JsonBytes(key))
 }
 
 /// Returns the similarity of two documents, and their containment if it is exact or was asked for.
