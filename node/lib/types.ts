@@ -61,7 +61,7 @@ export interface Settings {
 }
 
 /** The name of a purpose, whose settings were measured: see TUNING.md. */
-export type Preset = 'documents' | 'archive' | 'training' | 'short' | 'code' | 'quotes';
+export type Preset = 'documents' | 'archive' | 'training' | 'short' | 'records' | 'code' | 'quotes';
 
 /** How a reader is opened. */
 export interface ReaderOptions<T extends KeyKind = 'string'> {

@@ -133,8 +133,8 @@ def dedup(
     Two forms filled in, such as invoices, are similar and no copies. So a row is kept if it and its
     duplicate differ in nothing but numbers, or if both have rare words for themselves alone.
     A warning says how many rows were kept for that, unless ``guard`` says what to do: ``"rare"`` (the
-    default), ``"numbers"`` (only the first of the two), ``"agree"`` (any other number; for short texts, and the
-    default of the shell with ``--for short``), or ``"none"``. The estimate, sets and
+    default), ``"numbers"`` (only the first of the two), ``"agree"`` (any other number; the default with shingles
+    of up to four characters, as the presets "short" and "records" have), or ``"none"``. The estimate, sets and
     ``contained`` have no guard.
 
     ``annotate=True`` drops nothing. It adds the columns ``kept``, ``cluster``, ``cluster_size``,

@@ -71,7 +71,8 @@ pub(crate) struct Dedup {
 
     /// What a line may differ in without being dropped: only `numbers`; what is `rare`, too (words
     /// that few lines have); other numbers whatever else differs: `agree`; `none`: what is similar
-    /// is dropped [default: rare, with --for short agree]
+    /// is dropped [default: rare; with shingles of up to four characters, as --for short
+    /// and --for records have, agree]
     ///
     /// Similar lines are often forms filled in: invoices, letters, files under one licence. A line
     /// is kept if it and its duplicate differ in nothing but numbers, or if both have rare words

@@ -39,7 +39,7 @@ const VALUES: &str = "\
     18446744073709551615 18446744073709551616 4294967296 9223372036854775807 50% 101% 0% \
     1K 1T 99999999999T 1s 1ms 99999999999d - . i j k docs docs/MIT.txt docs.jsonl \
     known.tsv none all words:1 words:0 words:999999999 chars:1 chars:64 lines:1 items sign \
-    minhash external:x short code documents quotes archive agree rare numbers keep xxh3 \
+    minhash external:x short records code documents quotes archive agree rare numbers keep xxh3 \
     utf-8 utf-16le latin1 id text nothing key,key 2026-11-28 1970-01-01 9999-12-31 \
     -9999-01-01";
 

@@ -85,14 +85,19 @@ impl<'py> How<'py> {
     /// What a row may differ in without being dropped. Sets have no words, the estimate has no
     /// texts, and a part differs from the whole by what only the whole has: there, nothing is
     /// guarded.
-    pub(crate) fn guard(&self, py: Python<'_>, documents: &Documents<'_>) -> PyResult<Guard> {
+    pub(crate) fn guard(
+        &self,
+        py: Python<'_>,
+        params: &nearkin::Params,
+        documents: &Documents<'_>,
+    ) -> PyResult<Guard> {
         let given = self.guard.as_deref().map(|name| engine(py, || name.parse())).transpose()?;
         let why = match documents {
             _ if self.asked == Deciding::Estimate => "estimate=True",
             Documents::Signatures(_) => "signatures",
             _ if self.contained.is_some() => "contained=",
             Documents::Items(_) => "sets",
-            Documents::Texts(_) => return Ok(given.unwrap_or_default()),
+            Documents::Texts(_) => return Ok(given.unwrap_or_else(|| Guard::for_params(params))),
         };
         match given {
             None | Some(Guard::None) => Ok(Guard::None),

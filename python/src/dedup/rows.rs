@@ -239,7 +239,7 @@ pub(crate) fn decide_rows<'py>(
     let are_made = how.against.is_some() || documents.cast::<Signatures>().is_ok();
     let params = engine(py, || of_kept(given, alike, exact, are_made))?;
     let documents = Documents::new(documents, &params)?;
-    let guard = how.guard(py, &documents)?;
+    let guard = how.guard(py, &params, &documents)?;
     let threads = crate::parallel::threads(how.threads);
     let keys = how.against.as_ref().map_or(KeyType::Text, |against| against.get().keys);
     let snapshot = how.snapshot(py)?;

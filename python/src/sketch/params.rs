@@ -113,9 +113,9 @@ impl Params {
         Self::built(builder).map_err(fail)
     }
 
-    /// The settings for a purpose: "documents", "archive" (scans), "training", "short", "code" or
-    /// "quotes". They were measured by how well they find edited copies: docs/guide/TUNING.md has
-    /// the table.
+    /// The settings for a purpose: "documents", "archive" (scans), "training", "short", "records",
+    /// "code" or "quotes". They were measured by how well they find edited copies:
+    /// docs/guide/TUNING.md has the table.
     ///
     /// >>> import nearkin as nk
     /// >>> nk.Params.preset("archive").shingles

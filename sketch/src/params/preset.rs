@@ -30,6 +30,10 @@ pub enum Preset {
     Training,
     /// Titles, names, messages of a dozen words: `chars:4` at 0.65.
     Short,
+    /// Records of the same things in several catalogues (products, addresses, people): `chars:4` at
+    /// 0.45. Records of different things are often as similar, so their numbers decide
+    /// (`Guard::Agree`).
+    Records,
     /// Program text: `chars:9` at 0.6.
     Code,
     /// Quotations, in a passage index: windows of 50 words, one every 25 words, at 0.3. See
@@ -38,11 +42,12 @@ pub enum Preset {
 }
 
 /// All presets with their names.
-const ALL: [(Preset, &str); 6] = [
+const ALL: [(Preset, &str); 7] = [
     (Preset::Documents, "documents"),
     (Preset::Archive, "archive"),
     (Preset::Training, "training"),
     (Preset::Short, "short"),
+    (Preset::Records, "records"),
     (Preset::Code, "code"),
     (Preset::Quotes, "quotes"),
 ];
@@ -80,6 +85,7 @@ impl Params {
             Preset::Archive => (Shingles::Chars(7), 0.6, fold.diacritics(true).dehyphenate(true)),
             Preset::Training => (Shingles::Words(2), 0.63, fold),
             Preset::Short => (Shingles::Chars(4), 0.65, fold),
+            Preset::Records => (Shingles::Chars(4), 0.45, fold),
             Preset::Code => (Shingles::Chars(9), 0.6, fold),
             Preset::Quotes => (Shingles::Words(3), 0.3, fold.dehyphenate(true)),
         };

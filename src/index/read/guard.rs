@@ -1,6 +1,9 @@
 //! What keeps similar documents apart: the name of the rule, for all who drop or refuse documents.
 
-use crate::{Error, Original, Result};
+use crate::{Error, Original, Params, Result, Shingles};
+
+/// Shingles of up to this many characters are for short texts.
+const SHORT_CHARS: u32 = 4;
 
 /// What a document may differ in without being dropped or refused. Two texts that are similar are
 /// often two forms filled in: invoices, letters, files under one licence.
@@ -41,6 +44,32 @@ impl std::str::FromStr for Guard {
 }
 
 impl Guard {
+    /// The guard of whoever drops texts compared by these parameters, unless another one was asked
+    /// for: [`Guard::Agree`] with shingles of up to four characters, as [`Preset::Short`] and
+    /// [`Preset::Records`] have, otherwise [`Guard::Rare`]. Short texts have too few words to tell
+    /// which are rare.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// use nearkin::{Guard, Params, Preset};
+    ///
+    /// let records = Params::preset(Preset::Records).build()?;
+    /// assert_eq!(Guard::for_params(&records), Guard::Agree);
+    /// let articles = Params::preset(Preset::Documents).build()?;
+    /// assert_eq!(Guard::for_params(&articles), Guard::Rare);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`Preset::Short`]: crate::Preset::Short
+    /// [`Preset::Records`]: crate::Preset::Records
+    pub fn for_params(params: &Params) -> Self {
+        match params.shingles() {
+            Shingles::Chars(..=SHORT_CHARS) => Self::Agree,
+            _ => Self::Rare,
+        }
+    }
+
     /// Whether the guard keeps two documents apart because of their numbers. False if one of them
     /// has no details.
     pub(crate) fn parts_by_numbers(self, one: &Original, other: &Original) -> bool {

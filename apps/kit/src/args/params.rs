@@ -24,7 +24,7 @@ const THRESHOLD_OF_PASSAGES: f64 = 0.5;
 #[command(next_help_heading = "Parameters of a new index")]
 #[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
 pub struct Given {
-    /// Kind of texts: documents, archive (scans), training, short, code, or quotes
+    /// Kind of texts: documents, archive (scans), training, short, records, code, or quotes
     ///
     /// Each stands for shingles, normalisation and threshold that were measured to find edited
     /// copies of such texts (table in docs/guide/TUNING.md). Other options override it.

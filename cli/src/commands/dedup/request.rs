@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use nearkin::{
-    Against, Alike, Dedup as Decider, Duplicate, Guard, Key, Original, Params, Preset, Reader,
-    Scheme, Shingles, Signature, Verified,
+    Against, Alike, Dedup as Decider, Duplicate, Guard, Key, Original, Params, Reader, Scheme,
+    Shingles, Signature, Verified,
 };
 
 use super::deciding::Deciding;
@@ -97,7 +97,7 @@ impl<'a> Request<'a> {
         let given = given(args, files, &rows, index.as_ref())?;
         let (params, alike) = params(args, &given, index.as_ref())?;
         let deciding = deciding(args);
-        let guard = guard(args, deciding)?;
+        let guard = guard(args, &params, deciding)?;
         if guard == Guard::None && args.apart.is_some() {
             return Err(Failure::new(
                 "--apart lists what --guard keeps, and here it keeps nothing",
@@ -202,15 +202,12 @@ fn deciding(args: &Dedup) -> Deciding {
 
 /// The guard that was asked for. Sets have no words, the estimate has no texts, and a part differs
 /// from the whole by what only the whole has: there, nothing is guarded.
-fn guard(args: &Dedup, deciding: Deciding) -> Result<Guard, Failure> {
+fn guard(args: &Dedup, params: &Params, deciding: Deciding) -> Result<Guard, Failure> {
     let why = match (deciding, args.contained, &args.items_field) {
         (Deciding::Estimate, ..) => "--estimate",
         (_, Some(_), _) => "--contained",
         (_, _, Some(_)) => "--items-field",
-        _ if args.given.preset() == Some(Preset::Short) => {
-            return Ok(args.guard.unwrap_or(Guard::Agree));
-        }
-        _ => return Ok(args.guard.unwrap_or_default()),
+        _ => return Ok(args.guard.unwrap_or_else(|| Guard::for_params(params))),
     };
     match args.guard {
         None | Some(Guard::None) => Ok(Guard::None),
