@@ -75,6 +75,8 @@ mod report;
 #[cfg(feature = "serve")]
 #[path = "cli/serve.rs"]
 mod serve;
+#[path = "cli/shapes.rs"]
+mod shapes;
 #[path = "cli/sharded.rs"]
 mod sharded;
 #[path = "cli/state.rs"]

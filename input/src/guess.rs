@@ -27,6 +27,8 @@ pub struct Guess {
     fields: Vec<String>,
     /// A likely key field, if the named one is missing.
     key: Option<String>,
+    /// Whether the named key field is missing, and no other field can be the key.
+    lacks_key: bool,
     /// A likely content field, if the named one is missing, and the kind of its content.
     content: Option<(ContentKind, String)>,
 }
@@ -50,13 +52,15 @@ impl Guess {
         let relaxed = fields::relaxed(line);
         let line = relaxed.as_ref().map_or(line, |relaxed| &relaxed.line);
         let object = flat(serde_json::from_slice(line).ok()?);
-        let [key, name] = fields.names();
-        let needs_key = !object.contains_key(key) && !fields.is_key_optional();
-        let is_there = object.contains_key(name);
+        let (key, names) = fields.names();
+        let needs_key = !object.contains_key(key) && !fields.needs_no_key();
+        let name = names.first().map_or("text", String::as_str);
+        let is_there = names.iter().all(|name| object.contains_key(name));
         let content = if is_there { None } else { content(&object, fields.kind(), key) };
         let taken = content.as_ref().map_or(name, |(_, name)| name);
         let key = if needs_key { key_of(&object, taken) } else { None };
-        Some(Self { fields: object.keys().cloned().collect(), key, content })
+        let lacks_key = needs_key && key.is_none();
+        Some(Self { fields: object.keys().cloned().collect(), key, lacks_key, content })
     }
 }
 
@@ -139,7 +143,15 @@ impl Guess {
         let content = self.content.as_ref().map(|(_, name)| name);
         let all = [(of_key, self.key.as_ref()), (of_content, content)];
         let given = all.into_iter().filter_map(|(option, name)| Some((option, name?)));
-        given.map(|(option, name)| format!("{option} {name}")).collect::<Vec<_>>().join(" ")
+        let mut given: Vec<_> = given.map(|(option, name)| format!("{option} {name}")).collect();
+        if self.lacks_key {
+            let by_line = match spelling {
+                Spelling::Lines => "--line-keys",
+                Spelling::From => "--from-line-keys",
+            };
+            given.push(by_line.to_owned());
+        }
+        given.join(" ")
     }
 }
 

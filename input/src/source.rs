@@ -9,6 +9,8 @@
 
 #[cfg(feature = "parquet")]
 mod bounded;
+#[cfg(feature = "parquet")]
+mod columns;
 mod dialect;
 #[cfg(feature = "parquet")]
 mod footer;
@@ -44,7 +46,10 @@ use crate::stdin::Stdin;
 
 #[cfg(feature = "parquet")]
 pub use bounded::{BoundedColumn, PagesBytes, StepValues, Steps, open as open_parquet};
+#[cfg(feature = "parquet")]
+pub use columns::not_for_json;
 pub use dialect::{Mark, RowOptions, is_named_rows};
+#[cfg(not(feature = "parquet"))]
 pub use rows::not_for_json;
 pub use rows_copy::{RowCopy, check_same_columns};
 pub use table::{Cells, CsvTable, Row, Wrong};

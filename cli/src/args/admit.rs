@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use nearkin::{Guard, Keep};
 
 use nearkin_kit::args::conditions::SelectionGiven;
-use nearkin_kit::args::lines::LinesGiven;
+use nearkin_kit::args::lines::{FromFields, LinesGiven};
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::ttl::TtlGiven;
 use nearkin_kit::args::values::{keep, similarity, single_guard};
@@ -79,13 +79,9 @@ pub(crate) struct Admit {
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
 
-    /// Field of these lines that holds the key [default: id]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub(crate) from_key_field: Option<String>,
-
-    /// Field of these lines that holds the text or the items [default: text, items]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub(crate) from_field: Option<String>,
+    /// Where the lines of `--from` have key and content.
+    #[command(flatten)]
+    pub(crate) from_fields: FromFields,
 
     /// Minimum similarity of documents named as related to an admitted one, 0 to the value of
     /// --reject [default: none are named]; the parameters of a new index are chosen to find them,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use nearkin::{Guard, Keep};
 
-use nearkin_kit::args::lines::ExactGiven;
+use nearkin_kit::args::lines::{ExactGiven, FromFields};
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::args::values::{guard, keep, similarity};
@@ -100,13 +100,9 @@ pub(crate) struct Dedup {
     #[arg(long, value_name = "FILE", requires = "exact", requires = "index")]
     pub(crate) from: Vec<PathBuf>,
 
-    /// Field of these lines that holds the key [default: id]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub(crate) from_key_field: Option<String>,
-
-    /// Field of these lines that holds the text or the items [default: text, items]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub(crate) from_field: Option<String>,
+    /// Where the lines of `--from` have key and content.
+    #[command(flatten)]
+    pub(crate) from_fields: FromFields,
 
     /// Drop lines with nothing to compare, too (a blank or null text); without it they are kept
     #[arg(long)]
@@ -116,9 +112,13 @@ pub(crate) struct Dedup {
     #[arg(long, value_name = "NAME")]
     pub(crate) key_field: Option<String>,
 
-    /// Field that holds the text [default: text]
+    /// Field that holds the text [default: text]; may be repeated: the texts are joined
+    ///
+    /// A name with dots is a path: `data.text` is the field `text` of the object `data`. A path may
+    /// lead through a list, and a list of strings is a text: `messages.content` joins the `content`
+    /// of all `messages`.
     #[arg(long, value_name = "NAME")]
-    pub(crate) text_field: Option<String>,
+    pub(crate) text_field: Vec<String>,
 
     /// Field that holds the items of a set, an array of strings and integers
     #[arg(long, value_name = "NAME", conflicts_with = "text_field")]
@@ -147,7 +147,6 @@ impl Dedup {
     /// Returns the `--from` options as an [`ExactGiven`], because documents are read again by the
     /// same code as for other commands.
     pub(crate) fn originals(&self) -> ExactGiven {
-        let (key, field) = (self.from_key_field.as_ref(), self.from_field.as_ref());
-        ExactGiven::of_texts(&self.from, key, field)
+        ExactGiven::of_texts(&self.from, &self.from_fields)
     }
 }

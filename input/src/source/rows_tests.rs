@@ -57,7 +57,7 @@ fn write(path: &Path) {
 }
 
 fn wanted(key: &str, content: &str) -> Wanted {
-    let (key, content) = (key.to_owned(), content.to_owned());
+    let (key, content) = (key.to_owned(), vec![content.to_owned()]);
     Wanted { key, content, is_key_optional: false, only: true }
 }
 
@@ -145,4 +145,39 @@ fn values_of_one_page_are_in_memory_at_a_time() {
     assert!(rows.read().unwrap());
     let read: Vec<usize> = rows.values.iter().map(VecDeque::len).collect();
     assert!((50..200).contains(&read[0]) && (2..6).contains(&read[1]), "{read:?}");
+}
+
+/// Chats have such a column: its strings are named as in JSON.
+#[test]
+fn a_field_of_structs_in_a_list_is_a_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chat.parquet");
+    let schema = "message m {
+        required int64 id;
+        optional group messages (LIST) { repeated group list { optional group element {
+            optional binary role (UTF8);
+            optional binary content (UTF8);
+        } } }
+    }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let file = File::create(&path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    column::<Int64Type>(&mut group, &[1, 2, 3, 4], (&[], &[]));
+    let levels: (&[i16], &[i16]) = (&[4, 3, 4, 1, 0, 2], &[0, 1, 1, 0, 0, 0]);
+    let text = |text: &str| ByteArray::from(text);
+    column::<ByteArrayType>(&mut group, &[text("u"), text("v")], levels);
+    column::<ByteArrayType>(&mut group, &[text("a b"), text("c")], levels);
+    group.close().unwrap();
+    writer.close().unwrap();
+    let lines = read(&path, Some(&wanted("id", "messages.content")));
+    let expected = [
+        "{\"id\":1,\"messages.content\":[\"a b\",null,\"c\"]}",
+        "{\"id\":2,\"messages.content\":[]}",
+        "{\"id\":3,\"messages.content\":null}",
+        "{\"id\":4,\"messages.content\":[null]}",
+    ];
+    assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(columns::not_for_json(&path).unwrap(), ["messages"]);
+    assert!(Rows::open(&path, Some(&wanted("id", "messages")), Arc::default()).is_err());
 }

@@ -41,6 +41,8 @@ pub struct CsvTable<R> {
     byte: u64,
     /// Number of cells of each row; `None` before the first one.
     columns: Option<usize>,
+    /// See [`CsvTable::naming`].
+    naming: Vec<u8>,
 }
 
 /// A row as it stands in the file, without its line end.
@@ -98,6 +100,7 @@ impl<R: Read> CsvTable<R> {
         let (buffer, line) = (Vec::new(), 1);
         let (begin, bytes, used, byte) = (0, 0, 0, 0);
         let (is_end, is_lenient, columns) = (false, options.lenient, None);
+        let naming = Vec::new();
         let mut table = Self {
             reader,
             scanner,
@@ -110,13 +113,27 @@ impl<R: Read> CsvTable<R> {
             line,
             byte,
             columns,
+            naming,
         };
         while !table.is_end && table.buffer.len() < HEAD_BYTES && !table.has_line() {
             table.fill()?;
         }
         let head = table.buffer.strip_prefix(MARK).unwrap_or(&table.buffer);
-        table.scanner = options.scanner(path, head);
+        let mark_bytes = table.buffer.len() - head.len();
+        if let Some((delimiter, bytes)) = named_delimiter(head) {
+            let given = options.delimiter.or(Some(delimiter));
+            table.scanner = RowOptions { delimiter: given, ..options.clone() }.scanner(path, head);
+            table.naming = head[..bytes].to_vec();
+            table.used = mark_bytes + bytes;
+        } else {
+            table.scanner = options.scanner(path, head);
+        }
         Ok(table)
+    }
+
+    /// The first line with its line end, if it only names the delimiter.
+    pub(crate) fn naming(&self) -> &[u8] {
+        &self.naming
     }
 
     fn has_line(&self) -> bool {
@@ -300,6 +317,17 @@ impl<R: Read> CsvTable<R> {
             self.fill()?;
         }
     }
+}
+
+/// The delimiter that a first line such as `sep=;` names, as Excel reads and writes it, and the
+/// number of bytes of that line.
+fn named_delimiter(head: &[u8]) -> Option<(u8, usize)> {
+    let end = memchr::memchr2(b'\n', b'\r', head)?;
+    let line = head[..end].to_ascii_lowercase();
+    let bare = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(&line);
+    let [delimiter] = *bare.strip_prefix(b"sep=")? else { return None };
+    let is_pair = head[end..].starts_with(b"\r\n");
+    Some((delimiter, end + if is_pair { 2 } else { 1 }))
 }
 
 /// Counts line ends: LF, CR LF and CR.

@@ -18,7 +18,8 @@ use crate::raw::DOCUMENT_BYTES_MAX;
 /// A table with its header.
 pub struct TableRows {
     table: CsvTable<Box<dyn Read>>,
-    /// The bytes of the first row, with a byte order mark before it, and its line end.
+    /// The bytes of the first row, with a byte order mark before it and a line that names the
+    /// delimiter (`sep=;`).
     pub header: Vec<u8>,
     /// The line end of the first row.
     pub header_end: Vec<u8>,
@@ -45,10 +46,14 @@ impl TableRows {
         let failed = |error: io::Error| Error::reading(path, &error);
         let mut table = CsvTable::open(path, reader, options).map_err(failed)?;
         let mark = if has_mark { super::table::MARK } else { b"" };
+        let naming = table.naming().to_vec();
         let (header, header_end, names) = match table.row().map_err(failed)? {
             None => (Vec::new(), Vec::new(), Vec::new()),
             Some(row) => match row.cells {
-                Ok(cells) => ([mark, row.bytes].concat(), row.line_end.to_vec(), names_of(&cells)),
+                Ok(cells) => {
+                    let header = [mark, &naming, row.bytes].concat();
+                    (header, row.line_end.to_vec(), names_of(&cells))
+                }
                 Err(wrong) => return Err(wrong_row(&path.display().to_string(), &wrong)),
             },
         };
@@ -64,9 +69,10 @@ impl TableRows {
         Ok(Self { table, header, header_end, columns, wrong_row: Vec::new() })
     }
 
-    /// The first row without a byte order mark.
+    /// The first row, without what stands before it.
     pub fn names(&self) -> &[u8] {
-        self.header.strip_prefix(super::table::MARK).unwrap_or(&self.header)
+        let header = self.header.strip_prefix(super::table::MARK).unwrap_or(&self.header);
+        header.strip_prefix(self.table.naming()).unwrap_or(header)
     }
 
     /// The rows as they are stored.

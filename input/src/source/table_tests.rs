@@ -147,3 +147,24 @@ fn many_columns_are_refused() {
     let opened = TableRows::open(Path::new("a.csv"), source, &RowOptions::default(), None);
     assert!(opened.err().unwrap().to_string().contains("more than 1000000 columns"));
 }
+
+/// Excel writes such a line, and reads it.
+#[test]
+fn a_first_line_names_the_delimiter() {
+    let expected = ["{\"id\":\"1\",\"t\":\"a,b;c\"}"];
+    for (name, text) in [
+        ("a.csv", "sep=|\nid|t\n1|a,b;c\n"),
+        ("a.csv", "\"sep=|\"\r\nid|t\r\n1|a,b;c\r\n"),
+        ("a.tsv", "\u{feff}SEP=|\nid|t\n1|a,b;c"),
+    ] {
+        assert_eq!(lines(name, text), expected, "{text:?}");
+    }
+    let mut table = open("a.csv", b"sep=;\nid;t\n1;\"a\n", &RowOptions::default());
+    assert_eq!((&table.header[..], table.names()), (&b"sep=;\nid;t"[..], &b"id;t"[..]));
+    let wrong = table.next().unwrap().unwrap();
+    assert_eq!((wrong.line, wrong.object.unwrap_err().line), (3, 3));
+    // A column of that name, or a delimiter that the user gives.
+    assert_eq!(lines("a.csv", "sep=,x\n1,2\n"), ["{\"sep=\":\"1\",\"x\":\"2\"}"]);
+    let comma = RowOptions { delimiter: Some(b','), ..RowOptions::default() };
+    assert_eq!(lines_by("a.csv", b"sep=;\na,b\n1,2;\n", &comma), ["{\"a\":\"1\",\"b\":\"2;\"}"]);
+}

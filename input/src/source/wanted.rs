@@ -7,11 +7,11 @@ use crate::Error;
 /// Maximum number of columns to list in a message.
 const LISTED_MAX: usize = 20;
 
-/// The columns that hold keys and content.
+/// The columns that hold keys and content; several hold parts of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     pub(crate) key: String,
-    pub(crate) content: String,
+    pub(crate) content: Vec<String>,
     /// Whether the column of keys may be missing.
     pub is_key_optional: bool,
     /// Whether no other columns are read.
@@ -27,8 +27,10 @@ impl Wanted {
         there: &[String],
     ) -> Result<Option<Vec<usize>>, Error> {
         let key = place(path, there, &self.key, self.is_key_optional)?;
-        let content = place(path, there, &self.content, false)?;
-        let mut places: Vec<usize> = key.into_iter().chain(content).collect();
+        let mut places: Vec<usize> = key.into_iter().collect();
+        for content in &self.content {
+            places.extend(place(path, there, content, false)?);
+        }
         places.sort_unstable();
         places.dedup();
         Ok(self.only.then_some(places))

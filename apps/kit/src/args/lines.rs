@@ -11,6 +11,23 @@ use crate::input::originals::Originals;
 use nearkin_input::fields::Fields;
 use nearkin_input::source::RowOptions;
 
+/// Where the lines of `--from` have key and content
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct FromFields {
+    /// Field of these lines that holds the key [default: id]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub from_key_field: Option<String>,
+
+    /// The keys of these lines are FILE:LINE, as `--line-keys` makes them
+    #[arg(long, requires = "from", conflicts_with = "from_key_field")]
+    pub from_line_keys: bool,
+
+    /// Field of these lines that holds the text or the items [default: text, items]; may be
+    /// repeated for texts, which are joined as with `--text-field`
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub from_field: Vec<String>,
+}
+
 /// Options for exact similarity
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Exact similarity")]
@@ -28,13 +45,9 @@ pub struct ExactGiven {
     #[arg(long, value_name = "FILE", requires = "read_again")]
     pub from: Vec<PathBuf>,
 
-    /// Field of these lines that holds the key [default: id]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub from_key_field: Option<String>,
-
-    /// Field of these lines that holds the text or the items [default: text, items]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub from_field: Option<String>,
+    /// Where these lines have key and content.
+    #[command(flatten)]
+    pub from_fields: FromFields,
 
     /// Minimum exact similarity to print, 0 to 1 or in percent; the index is searched from three
     /// standard errors below it, or from --threshold. Stale and missing documents are always
@@ -59,9 +72,17 @@ pub struct LinesGiven {
     #[arg(long, value_name = "NAME", requires = "jsonl")]
     pub key_field: Option<String>,
 
-    /// Field that holds the text [default: text]
+    /// Take FILE:LINE as key of each line, for lines without a field to name them by
+    #[arg(long, requires = "jsonl", conflicts_with = "key_field")]
+    pub line_keys: bool,
+
+    /// Field that holds the text [default: text]; may be repeated: the texts are joined
+    ///
+    /// A name with dots is a path: `data.text` is the field `text` of the object `data`. A path may
+    /// lead through a list, and a list of strings is a text: `messages.content` joins the `content`
+    /// of all `messages`.
     #[arg(long, value_name = "NAME", requires = "jsonl")]
-    pub text_field: Option<String>,
+    pub text_field: Vec<String>,
 
     /// Field that holds the items of a set, an array of strings and integers; a new index then has
     /// `--shingles items`, and `items` is the default field for such an index
@@ -102,10 +123,11 @@ impl LinesGiven {
     /// The fields to read in each line for an index with these parameters. Fails if the index holds
     /// a different kind of content than the input, because the index would refuse every document.
     pub fn fields(&self, params: &Params) -> Result<Fields, Failure> {
-        let named = [&self.key_field, &self.text_field, &self.items_field, &self.rows_field];
+        let named = [&self.key_field, &self.items_field, &self.rows_field];
+        let is_named = named.into_iter().any(Option::is_some) || !self.text_field.is_empty();
         // clap cannot reject this case: `--jsonl` conflicts with PATH, and clap does not check
         // `requires` for an option that conflicts.
-        if self.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
+        if self.jsonl.is_empty() && (is_named || self.line_keys) {
             return Err(Failure::new(
                 "options for fields apply to --jsonl only; add --jsonl FILE or drop them",
                 "",
@@ -113,7 +135,7 @@ impl LinesGiven {
         }
         let key = self.key_field.as_deref().unwrap_or("id");
         if let Scheme::External(_) = params.scheme() {
-            if self.jsonl.is_empty() || self.text_field.is_some() || self.items_field.is_some() {
+            if self.jsonl.is_empty() || !self.text_field.is_empty() || self.items_field.is_some() {
                 return Err(Failure::new(
                     format!(
                         "the index holds signatures from another program ({}) and accepts no texts \
@@ -123,7 +145,8 @@ impl LinesGiven {
                     "give signature rows with --jsonl FILE --rows-field NAME, or use another index",
                 ));
             }
-            return Ok(Fields::rows(key, self.rows_field.as_deref().unwrap_or("rows")));
+            let rows = self.rows_field.as_deref().unwrap_or("rows");
+            return Ok(by_line(Fields::rows(key, rows), self.line_keys));
         }
         if self.rows_field.is_some() {
             return Err(Failure::new(
@@ -142,34 +165,36 @@ impl LinesGiven {
                 "use --text-field, or another index with `--shingles items`",
             ));
         }
-        if items && (self.jsonl.is_empty() || self.text_field.is_some()) {
+        if items && (self.jsonl.is_empty() || !self.text_field.is_empty()) {
             return Err(Failure::new(
                 "the index compares sets of items, not texts",
                 "give sets with --jsonl FILE --items-field NAME, or use another index",
             ));
         }
-        Ok(if items {
+        let fields = if items {
             Fields::items(key, self.items_field.as_deref().unwrap_or("items"))
         } else {
-            Fields::text(key, self.text_field.as_deref().unwrap_or("text"))
-        })
+            texts(key, &self.text_field, "--text-field")?
+        };
+        Ok(by_line(fields, self.line_keys))
     }
+}
+
+/// The fields of a key and of texts that are joined.
+fn texts(key: &str, names: &[String], option: &str) -> Result<Fields, Failure> {
+    Fields::texts(key, names)
+        .map_err(|why| Failure::new(why, format!("give fewer times {option} NAME")))
+}
+
+fn by_line(fields: Fields, is_by_line: bool) -> Fields {
+    if is_by_line { fields.with_line_keys() } else { fields }
 }
 
 impl ExactGiven {
     /// Texts that are read again, from lines if there are any, by the same code as for `--exact`.
-    pub fn of_texts(
-        from: &[PathBuf],
-        from_key_field: Option<&String>,
-        from_field: Option<&String>,
-    ) -> Self {
-        Self {
-            exact: true,
-            from: from.to_vec(),
-            from_key_field: from_key_field.cloned(),
-            from_field: from_field.cloned(),
-            at_least: None,
-        }
+    pub fn of_texts(from: &[PathBuf], from_fields: &FromFields) -> Self {
+        let (from, from_fields) = (from.to_vec(), from_fields.clone());
+        Self { exact: true, from, from_fields, at_least: None }
     }
 
     /// Where the documents of an index can be read again.
@@ -192,9 +217,11 @@ impl ExactGiven {
                 "drop --exact: only the program that made the signatures can compare the documents",
             ));
         }
-        let key = self.from_key_field.as_deref().unwrap_or("id");
+        let given = &self.from_fields;
+        let key = given.from_key_field.as_deref().unwrap_or("id");
         if params.shingles() != Shingles::Items {
-            return Ok(Fields::text(key, self.from_field.as_deref().unwrap_or("text")));
+            let fields = texts(key, &given.from_field, "--from-field")?;
+            return Ok(by_line(fields, given.from_line_keys));
         }
         if self.from.is_empty() {
             return Err(Failure::new(
@@ -202,6 +229,12 @@ impl ExactGiven {
                 "give the lines that they were added from: --from FILE.jsonl",
             ));
         }
-        Ok(Fields::items(key, self.from_field.as_deref().unwrap_or("items")))
+        let [items] = &given.from_field[..] else {
+            return match given.from_field.len() {
+                0 => Ok(by_line(Fields::items(key, "items"), given.from_line_keys)),
+                _ => Err(Failure::new("a set has one field", "give --from-field once")),
+            };
+        };
+        Ok(by_line(Fields::items(key, items), given.from_line_keys))
     }
 }

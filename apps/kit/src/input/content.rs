@@ -224,7 +224,12 @@ impl Reading {
     pub fn key(&self, raw: &Raw) -> Option<Vec<u8>> {
         let line = raw.body.as_ref().ok()?;
         match self.fields.parse(line) {
-            Ok(parsed) => Some(parsed.key),
+            Ok(parsed) => match &raw.origin {
+                Origin::Line { file, number, .. } => {
+                    Some(self.fields.key_of(parsed.key, file, *number))
+                }
+                _ => Some(parsed.key),
+            },
             Err(why) => {
                 if let Origin::Line { file, number, .. } = &raw.origin {
                     self.note_fault(file, *number, &why, line);
@@ -283,7 +288,7 @@ impl Reading {
                     Reason::BadLine(why)
                 })?;
                 self.replaced.fetch_add(u64::from(parsed.has_replaced), Ordering::Relaxed);
-                (parsed.key, parsed.content)
+                (self.fields.key_of(parsed.key, file, *number), parsed.content)
             }
             Origin::Set { key } => {
                 let items = sets::unpack(&body).map(String::from_utf8_lossy);

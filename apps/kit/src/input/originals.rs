@@ -35,7 +35,7 @@ const KEPT_MAX: usize = 1_024;
 /// Where the documents of an index can be read again.
 pub struct Originals {
     reading: Reading,
-    files: Vec<LineFile>,
+    files: Vec<(LineFile, Arc<str>)>,
     /// The folder that files must lie in, if there is one.
     inside: Option<Inside>,
     /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
@@ -51,6 +51,8 @@ struct LinePlace {
     /// Length including the line end; lengths above `u32::MAX` are stored as `u32::MAX`.
     bytes: u32,
     at: u64,
+    /// The number of the line, or of the row that became it, in the user's file.
+    number: u64,
 }
 
 /// The current text of a stored document.
@@ -72,17 +74,22 @@ enum LineFile {
 }
 
 impl LineFile {
-    /// Copies the lines of a file to a temporary file, uncompressed; rows become lines.
-    fn unpacked(mut records: Records, name: &str) -> Result<Self, Failure> {
+    /// Copies the lines of a file to a temporary file, uncompressed; rows become lines. Also
+    /// returns the number of each in the user's file.
+    fn unpacked(mut records: Records, name: &str) -> Result<(Self, Vec<u64>), Failure> {
         let failed = |error: io::Error| unpacking(name, &error);
         let mut file = BufWriter::new(scratch::file().map_err(failed)?);
+        let mut numbers = Vec::new();
         while let Some(raw) = records.next()? {
             // A line that is too large has no document.
             let Ok(line) = raw.body else { continue };
+            if let Origin::Line { number, .. } = raw.origin {
+                numbers.push(number);
+            }
             file.write_all(&line).and_then(|()| file.write_all(b"\n")).map_err(failed)?;
         }
         let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-        Ok(Self::Unpacked(Arc::new(file)))
+        Ok((Self::Unpacked(Arc::new(file)), numbers))
     }
 
     fn open(&self, at: u64) -> Result<Lines, Failure> {
@@ -123,23 +130,30 @@ impl Originals {
                     "save it to a file, and give that with --from",
                 ));
             }
-            let lines_of = if source::is_plain(path, options)? {
-                LineFile::Plain(path.clone())
+            let name: Arc<str> = path.display().to_string().into();
+            let (lines_of, numbers) = if source::is_plain(path, options)? {
+                (LineFile::Plain(path.clone()), Vec::new())
             } else {
                 let records = Records::open(path, options, Some(&wanted))?;
-                LineFile::unpacked(records, &path.display().to_string())?
+                LineFile::unpacked(records, &name)?
             };
-            let mut file = lines_of.open(0)?.named(&path.display().to_string());
-            files.push(lines_of);
+            let mut numbers = numbers.into_iter();
+            let mut file = lines_of.open(0)?.named(&name);
+            files.push((lines_of, name));
             let mut counted = skips::LineCounts::default();
             loop {
                 let at = file.bytes_read();
-                let Some(raw) = file.next()? else { break };
+                let Some(mut raw) = file.next()? else { break };
+                let mut place = 0;
+                if let Origin::Line { number, .. } = &mut raw.origin {
+                    *number = numbers.next().unwrap_or(*number);
+                    place = *number;
+                }
                 counted.read += 1;
                 if let Some(key) = reading.key(&raw) {
                     let bytes = u32::try_from(file.bytes_read() - at).unwrap_or(u32::MAX);
                     let file = u32::try_from(number).unwrap_or(u32::MAX);
-                    lines.insert(key, LinePlace { file, bytes, at });
+                    lines.insert(key, LinePlace { file, bytes, at, number: place });
                 } else {
                     counted.skipped += 1;
                     counted.bad += 1;
@@ -251,8 +265,13 @@ impl Originals {
             let body = body.map(Bytes::from);
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }
-        let LinePlace { file, at, .. } = self.lines.get(key)?;
-        self.files.get(*file as usize)?.open(*at).ok()?.next().ok()?
+        let LinePlace { file, at, number, .. } = self.lines.get(key)?;
+        let (lines, name) = self.files.get(*file as usize)?;
+        let mut raw = lines.open(*at).ok()?.next().ok()??;
+        if let Origin::Line { file, number: of_line, .. } = &mut raw.origin {
+            (*file, *of_line) = (Arc::clone(name), *number);
+        }
+        Some(raw)
     }
 
     /// The path of a document, and the metadata of its file; `None` if it is not a file.

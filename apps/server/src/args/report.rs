@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nearkin_kit::args::lines::ExactGiven;
+use nearkin_kit::args::lines::{ExactGiven, FromFields};
 
 /// Write an HTML page about the near-duplicates of an index
 ///
@@ -43,13 +43,9 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
 
-    /// Field of these lines that holds the key [default: id]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub from_key_field: Option<String>,
-
-    /// Field of these lines that holds the text or the items [default: text, items]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub from_field: Option<String>,
+    /// Where the lines of `--from` have key and content.
+    #[command(flatten)]
+    pub from_fields: FromFields,
 
     /// Omit the texts, for a page to share; sizes stay, and `--from` gives only these
     #[arg(long)]
@@ -64,7 +60,6 @@ impl Report {
     /// Returns the `--from` options as an [`ExactGiven`], because texts are read again by the same
     /// code as for `--exact`.
     pub fn originals(&self) -> ExactGiven {
-        let (key, field) = (self.from_key_field.as_ref(), self.from_field.as_ref());
-        ExactGiven::of_texts(&self.from, key, field)
+        ExactGiven::of_texts(&self.from, &self.from_fields)
     }
 }

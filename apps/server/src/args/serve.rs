@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::value_parser;
 
-use nearkin_kit::args::lines::ExactGiven;
+use nearkin_kit::args::lines::{ExactGiven, FromFields};
 use nearkin_kit::args::ttl::TtlGiven;
 
 /// Serve an index over HTTP to programs and browsers, until stopped
@@ -88,13 +88,9 @@ pub struct Serve {
     #[arg(long, value_name = "FILE", requires = "texts")]
     pub from: Vec<PathBuf>,
 
-    /// Field of these lines that holds the key [default: id]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub from_key_field: Option<String>,
-
-    /// Field of these lines that holds the text or the items [default: text, items]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub from_field: Option<String>,
+    /// Where the lines of `--from` have key and content.
+    #[command(flatten)]
+    pub from_fields: FromFields,
 
     #[command(flatten)]
     pub(crate) ttl: TtlGiven,
@@ -129,7 +125,6 @@ impl Serve {
     /// Returns the `--from` options as an [`ExactGiven`], because texts are read again by the same
     /// code as for `--exact`.
     pub fn originals(&self) -> ExactGiven {
-        let (key, field) = (self.from_key_field.as_ref(), self.from_field.as_ref());
-        ExactGiven::of_texts(&self.from, key, field)
+        ExactGiven::of_texts(&self.from, &self.from_fields)
     }
 }

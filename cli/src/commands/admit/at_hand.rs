@@ -45,8 +45,7 @@ impl<'a> TextsAtHand<'a> {
         // Sets are in no files.
         let has_others = !args.from.is_empty() || params.shingles() != Shingles::Items;
         let others = if has_others {
-            let (key, field) = (args.from_key_field.as_ref(), args.from_field.as_ref());
-            let from = ExactGiven::of_texts(&args.from, key, field);
+            let from = ExactGiven::of_texts(&args.from, &args.from_fields);
             Some(from.originals(params, index.sketcher(), &args.lines.rows)?)
         } else {
             None

@@ -140,3 +140,48 @@ fn nan_infinity_and_lone_surrogates_of_python_are_read() {
     let number = parse(r#"{"id":NaN,"text":"a"}"#);
     assert!(number.is_err() && parse(r#"{"id":1,"text":NaN}"#).is_err());
 }
+
+#[test]
+fn texts_of_lists_and_of_several_fields_are_joined() {
+    let chat = r#"{"id":1,"messages":[{"role":"user","content":"a b"},{"content":null},
+        {"role":"x"},{"content":"c"}],"title":"T","tags":["x",null,"y"],"body":null}"#;
+    let texts = |names: &[&str], line: &str| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        match read(&Fields::texts("id", &names).unwrap(), line) {
+            Ok((_, Content::Text(text))) => Ok(text),
+            Ok(other) => panic!("{other:?}"),
+            Err(wrong) => Err(wrong),
+        }
+    };
+    for (names, expected) in [
+        (&["messages.content"][..], "a b\nc"),
+        (&["tags"], "x\ny"),
+        (&["title", "messages.content"], "T\na b\nc"),
+        (&["messages.content", "title"], "a b\nc\nT"),
+        (&["title", "body", "tags"], "T\nx\ny"),
+    ] {
+        assert_eq!(texts(names, chat).as_deref(), Ok(expected), "{names:?}");
+    }
+    let nested = r#"{"id":1,"a":[{"b":[{"c":"1"},{"c":"2"}]},{"b":[]},{"b":{"c":["3","4"]}}]}"#;
+    assert_eq!(texts(&["a.b.c"], nested).as_deref(), Ok("1\n2\n3\n4"));
+    assert_eq!(texts(&["m.c"], r#"{"id":1,"m":[]}"#).as_deref(), Ok(""));
+    for (names, line, wrong) in [
+        (
+            &["m"][..],
+            r#"{"id":1,"m":["a",{"c":"b"}]}"#,
+            "\"m\" is not a string: an element is an \
+            object (a field of objects in a list is named m.FIELD)",
+        ),
+        (&["m.c"], r#"{"id":1,"m":[{"d":"b"},"c"]}"#, "there is no \"m.c\""),
+        (&["m.c"], r#"{"id":1,"m":[{"c":"b"},{"c":7}]}"#, "\"m.c\" is not a string"),
+        (&["m.c"], r#"{"id":1,"m":[{"c":7},{"c":"b"}]}"#, "\"m.c\" is not a string"),
+        (&["m.c"], r#"{"id":1,"m":[{"c":"b"}],"m.c":"x"}"#, "there are two fields \"m.c\""),
+        (&["a", "b"], r#"{"id":1,"a":"x"}"#, "there is no \"b\" (a null counts as an empty text)"),
+    ] {
+        assert_eq!(texts(names, line), Err(wrong.to_owned()), "{line}");
+    }
+    // A key is in no list.
+    let fields = Fields::text("m.id", "t");
+    assert!(read(&fields, r#"{"m":[{"id":1}],"t":"x"}"#).is_err());
+    assert!(Fields::texts("id", &vec![String::new(); FIELDS_MAX + 1]).is_err());
+}
