@@ -220,7 +220,7 @@ pub(crate) struct Query {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Files to compare with the index; `-` is stdin
+    /// Files to compare with the index, or folders of them; `-` is stdin
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

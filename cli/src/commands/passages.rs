@@ -139,9 +139,11 @@ struct QueryText<'a> {
 
 /// How answers are printed.
 struct Printing<'a> {
-    /// Whether there are several queries: then each answer is printed under the query's name, and
-    /// empty answers are omitted.
+    /// Whether there are any number of queries: lines, or the files of folders. Then empty answers
+    /// are omitted, and texts that cannot be read are skipped.
     many: bool,
+    /// Whether each answer is printed under the query's name.
+    labels: bool,
     /// With `--show`: where stored texts are read again.
     originals: Option<&'a Originals>,
     args: &'a Query,
@@ -164,7 +166,7 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     } else {
         None
     };
-    let mut printing = Printing { many: false, originals: originals.as_ref(), args };
+    let mut printing = Printing { many: false, labels: false, originals: originals.as_ref(), args };
     let view = PassageView::new(&index.snapshot())?;
     let ask = |text: &str| {
         let conditions = args.conditions(Alike::similar(threshold)).limit(args.limit);
@@ -180,13 +182,14 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     }
     let fields = args.lines.fields(index.params())?;
     let reading = Reading::new(index.sketcher(), fields);
-    let (lines, input) = if args.lines.jsonl.is_empty() {
+    let input = if args.lines.jsonl.is_empty() {
         sniff::check_are_texts(&args.files, args.lines.as_text)?;
-        (false, Input::named(args.files.clone()))
+        Input::files_or_folders(&args.files)?
     } else {
-        (true, Input::lines(&args.lines.jsonl, args.lines.row_options())?)
+        Input::lines(&args.lines.jsonl, args.lines.row_options())?
     };
-    printing.many = lines;
+    printing.many = !matches!(input, Input::Named { .. });
+    printing.labels = printing.many || args.files.len() > 1;
     let (ended, missed) =
         by_content(&reading, input, ask, (&printing, args.lines.lenient), output)?;
     if missed > 0 {
@@ -195,9 +198,8 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     Ok(ended)
 }
 
-/// Queries by every text of the input. With `printing.many`, answers are printed under the names of
-/// the queries, and unreadable texts are not an error. Also returns the number of complete
-/// answers without a match.
+/// Queries by every text of the input. With `printing.many`, unreadable texts are not an error. Also
+/// returns the number of complete answers without a match.
 fn by_content(
     reading: &Reading,
     mut input: Input,
@@ -261,7 +263,7 @@ impl Printing<'_> {
         answer: &PassageAnswer,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        if self.many && !output.json() && !answer.texts.is_empty() {
+        if self.labels && !output.json() && !answer.texts.is_empty() {
             output.line(format_args!("{}:", visible(queried.name)))?;
         }
         for text in &answer.texts {

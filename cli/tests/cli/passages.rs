@@ -42,6 +42,20 @@ fn a_quotation_is_found_with_its_place() {
     let ran = scratch.ok("query i --jsonl q.jsonl --json --lenient");
     let objects = ran.objects();
     assert_eq!((objects.len(), &objects[0]["query"]), (1, &"some".into()));
+    // Several files, or folders, are answered under their names.
+    scratch.write("new/other.txt", words(8_000, 8_100));
+    scratch.write("new/own.txt", words(1_050, 1_150));
+    let ran = scratch.ok("query i new/other.txt q.txt new/own.txt");
+    assert!(ran.stdout.starts_with("q.txt:\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\nnew/own.txt:\n1.000  texts/b.txt\n"), "{}", ran.stdout);
+    ran.says(&["no text holds passages of new/other.txt"]);
+    scratch.write("new/picture.png", b"\x89PNG\r\n\x1a\n\0\0");
+    let ran = scratch.run("query i new --show");
+    assert!(ran.stdout.starts_with("new/own.txt:\n1.000  texts/b.txt\n"), "{}", ran.stdout);
+    ran.says(&["2 texts queried, quotations found in 1, 1 skipped"]);
+    scratch.ok("add documents texts");
+    let ran = scratch.ok("query documents texts --json");
+    assert_eq!(ran.objects().len(), 2);
     scratch.ok("remove i texts/a.txt");
     scratch.run("remove i texts/a.txt").ends_with(1);
     scratch.ok("query i q.txt").says(&["no text"]);

@@ -183,6 +183,14 @@ impl Input {
         Self::Named { files: files.into_iter(), read: 0 }
     }
 
+    /// The given files, or all files below folders if one of the paths is a folder.
+    pub fn files_or_folders(paths: &[PathBuf]) -> Result<Self, Failure> {
+        if paths.iter().any(|path| path.is_dir()) {
+            return Ok(Self::Walk(Files::new(paths.to_vec())?));
+        }
+        Ok(Self::named(paths.to_vec()))
+    }
+
     /// JSON lines of some files; fails if one of them does not exist.
     pub fn lines(paths: &[PathBuf], options: RowOptions) -> Result<Self, Failure> {
         LineFiles::new(paths, options).map(Self::Lines)
