@@ -59,6 +59,7 @@ pub struct ExactGiven {
 /// Documents as lines of JSON
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Documents as lines")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
 pub struct LinesGiven {
     /// Read documents from JSON objects in FILE, one per line; `-` is stdin; may be repeated
     ///
