@@ -198,8 +198,8 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     Ok(ended)
 }
 
-/// Queries by every text of the input. With `printing.many`, unreadable texts are not an error. Also
-/// returns the number of complete answers without a match.
+/// Queries by every text of the input. With `printing.many`, unreadable texts are not an error.
+/// Also returns the number of complete answers without a match.
 fn by_content(
     reading: &Reading,
     mut input: Input,
