@@ -16,6 +16,8 @@ pub(crate) mod map;
 mod memory;
 pub(crate) mod names;
 mod scratch;
+#[cfg(unix)]
+mod standard_streams;
 mod sys;
 
 pub(crate) use disk::Disk;

@@ -18,6 +18,13 @@ pub(crate) fn prefetch<T>(value: &T) {
     let _ = value;
 }
 
+/// Whether the process has an open file with this descriptor.
+#[cfg(unix)]
+pub(crate) fn is_open(descriptor: std::os::fd::RawFd) -> bool {
+    // SAFETY: the call reads the flags of the descriptor, and fails if there is none.
+    unsafe { libc::fcntl(descriptor, libc::F_GETFD) != -1 }
+}
+
 /// Starts reading these bytes of a file into the page cache, if the system can.
 pub(crate) fn will_need(file: &std::fs::File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]

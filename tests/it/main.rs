@@ -9,6 +9,8 @@ mod admit;
 mod common;
 mod concurrency;
 mod corrupting;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod fixtures;
 mod follow;
 #[cfg(unix)]
