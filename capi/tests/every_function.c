@@ -237,6 +237,7 @@ static void writing(void) {
   OK(nk_index_sync(index, &change, &error));
   OK(nk_index_flush(index, &error));
   OK(nk_index_compact(index, &error));
+  OK(nk_index_compact_until(index, NULL, NULL, &error));
   OK(nk_index_maintain(index, &did_work, &error));
   nk_free(batch);
   nk_free(copy);
@@ -340,6 +341,7 @@ static void querying(void) {
   nk_free(query);
   CHECK(releases == 3);
   FAILS(NK_BAD_HANDLE, nk_query_filter(query, only_b, &calls, release, &error));
+  FAILS(NK_BAD_HANDLE, nk_query_cancel_if(query, NULL, &calls, release, &error));
   CHECK(releases == 3);
   nk_free(index);
   /* An answer outlives the index. */
@@ -582,6 +584,7 @@ static void reading_beside(void) {
   CHECK(yes && strstr(nk_text_get(json), "\"problems\":[]") != NULL);
   OK(nk_verify(NK_READ(reader), &yes, NULL, &error));
   FAILS(NK_BAD_HANDLE, nk_verify(NK_READ(snapshot), &yes, NULL, &error));
+  OK(nk_verify_until(NK_READ(reader), NULL, NULL, &yes, NULL, &error));
   OK(nk_backup(NK_READ(reader), path_of("copy"), strlen(path_of("copy")), &error));
   OK(nk_backup(NK_READ(index), path_of("copy2"), strlen(path_of("copy2")), &error));
   FAILS(NK_BAD_HANDLE, nk_backup(NK_READ(snapshot), "x", 1, &error));

@@ -9,7 +9,7 @@ use napi_derive::napi;
 use nearkin::{ErrorKind, Signature};
 
 use crate::failure::{Failure, value_or_failure};
-use crate::job::{How, Reply, run};
+use crate::job::{How, Reply, Stop, refuse_aborted, run};
 use crate::keys::{Bytes, KeyType, owned};
 use crate::params::NativeParams;
 
@@ -71,12 +71,19 @@ impl Sketch {
     }
 
     /// The signatures of several documents; `None` for a blank text and an empty set.
-    fn signatures(&self, documents: &[Document]) -> Result<Vec<Option<Signature>>, Failure> {
+    fn signatures(
+        &self,
+        documents: &[Document],
+        stop: Option<&Stop>,
+    ) -> Result<Vec<Option<Signature>>, Failure> {
         let numbered = documents.iter().enumerate();
-        let one = |(number, document)| match self.signature(document) {
-            Ok(signature) => Ok(Some(signature)),
-            Err(failure) if failure.kind == ErrorKind::Empty.as_str() => Ok(None),
-            Err(failure) => Err(failure.of_document(number)),
+        let one = |(number, document)| {
+            refuse_aborted(stop)?;
+            match self.signature(document) {
+                Ok(signature) => Ok(Some(signature)),
+                Err(failure) if failure.kind == ErrorKind::Empty.as_str() => Ok(None),
+                Err(failure) => Err(failure.of_document(number)),
+            }
         };
         numbered.map(one).collect()
     }
@@ -107,7 +114,7 @@ impl NativeSketcher {
     pub fn many<'e>(&self, env: &'e Env, how: How<'_>, given: Vec<Given>) -> Reply<'e> {
         let sketch = self.sketch.clone();
         let documents: Vec<Document> = given.into_iter().map(Document::from).collect();
-        run(env, how, KeyType::Text, move |_| sketch.signatures(&documents))
+        run(env, how, KeyType::Text, move |stop| sketch.signatures(&documents, stop))
     }
 
     /// The estimated similarity of two signatures.

@@ -18,6 +18,7 @@ pub(crate) fn owned(bytes: Bytes) -> Vec<u8> {
 }
 
 /// A path of a caller: on Unix any bytes, elsewhere UTF-8.
+#[cfg_attr(unix, expect(clippy::unnecessary_wraps, reason = "elsewhere a path may be refused"))]
 pub(crate) fn path_of(bytes: Bytes) -> Result<PathBuf, Failure> {
     let bytes = owned(bytes);
     #[cfg(unix)]

@@ -8,7 +8,7 @@ use nearkin::{Admission, Admit, Batch, Edit, Index, Newcomer, Outcome, Signature
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::Failure;
 use crate::handle::Handle;
-use crate::job::{How, Reply};
+use crate::job::{How, Reply, Stop, refuse_aborted};
 use crate::keys::{Bytes, owned};
 use crate::numbers::whole;
 use crate::options::admit;
@@ -45,8 +45,13 @@ fn owned_edits(given: Vec<GivenEdit>) -> Result<Vec<OwnedEdit>, Failure> {
 }
 
 /// The signatures of edits; `None` for an edit without a document.
-fn signatures(sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Vec<Option<Signature>>, Failure> {
+fn signatures(
+    sketch: &Sketch,
+    edits: &[OwnedEdit],
+    stop: Option<&Stop>,
+) -> Result<Vec<Option<Signature>>, Failure> {
     let one = |(number, edit): (usize, &OwnedEdit)| {
+        refuse_aborted(stop)?;
         let signature = edit.document.as_ref().map(|document| sketch.signature(document));
         let several = edits.len() > 1;
         signature
@@ -56,8 +61,13 @@ fn signatures(sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Vec<Option<Signatu
     edits.iter().enumerate().map(one).collect()
 }
 
-fn written(index: &Index, sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Written, Failure> {
-    let signatures = signatures(sketch, edits)?;
+fn written(
+    index: &Index,
+    sketch: &Sketch,
+    edits: &[OwnedEdit],
+    stop: Option<&Stop>,
+) -> Result<Written, Failure> {
+    let signatures = signatures(sketch, edits, stop)?;
     let mut batch = Batch::new();
     for (OwnedEdit { key, payload, time, .. }, signature) in edits.iter().zip(&signatures) {
         let mut edit = match (signature, payload) {
@@ -73,6 +83,7 @@ fn written(index: &Index, sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Writte
             None => edit,
         });
     }
+    refuse_aborted(stop)?;
     Ok(index.write(&batch)?)
 }
 
@@ -81,8 +92,9 @@ fn admitted(
     sketch: &Sketch,
     edits: &[OwnedEdit],
     admit: &Admit<'_>,
+    stop: Option<&Stop>,
 ) -> Result<Vec<Admission>, Failure> {
-    let signatures = signatures(sketch, edits)?;
+    let signatures = signatures(sketch, edits, stop)?;
     let mut newcomers = Vec::new();
     for (number, (edit, signature)) in edits.iter().zip(&signatures).enumerate() {
         let Some(signature) = signature else {
@@ -106,15 +118,15 @@ impl Handle {
     #[napi]
     pub fn write<'e>(&self, env: &'e Env, how: How<'_>, given: Vec<GivenEdit>) -> Reply<'e> {
         let (sketch, edits) = (self.sketch.clone(), owned_edits(given));
-        self.run_writer(env, how, move |index, _| written(index, &sketch, &edits?))
+        self.run_writer(env, how, move |index, stop| written(index, &sketch, &edits?, stop))
     }
 
     /// Writes one edit; returns its outcome.
     #[napi]
     pub fn edit<'e>(&self, env: &'e Env, how: How<'_>, given: GivenEdit) -> Reply<'e> {
         let (sketch, edits) = (self.sketch.clone(), owned_edits(vec![given]));
-        self.run_writer(env, how, move |index, _| {
-            let written = written(index, &sketch, &edits?)?;
+        self.run_writer(env, how, move |index, stop| {
+            let written = written(index, &sketch, &edits?, stop)?;
             Ok(written.outcomes.first().copied().unwrap_or(Outcome::Unchanged))
         })
     }
@@ -136,7 +148,7 @@ impl Handle {
             if let Some(stop) = stop {
                 admit = admit.cancel_if(|| stop.is_set());
             }
-            admitted(index, &sketch, &edits, &admit)
+            admitted(index, &sketch, &edits, &admit, stop)
         })
     }
 

@@ -40,6 +40,10 @@ pub(crate) fn compact_step(core: &Core, quiet: Option<u64>) -> Result<Option<boo
 /// Like `compact_step`, but waits for another thread's step first, and does not start an idle
 /// merge.
 pub(crate) fn compact_step_awaited(core: &Core) -> Result<Option<bool>> {
+    if core.callbacks.is_within() {
+        // A write within the progress function of a compaction: this thread holds the lock.
+        return Ok(None);
+    }
     compact_step_in(core, compaction(core), None)
 }
 
@@ -131,6 +135,7 @@ fn try_compact_all(
     core: &Core,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<()> {
+    core.callbacks.refuse_within("compact")?;
     let mut slot = compaction(core);
     while slot.is_some() {
         match advance(core, &mut slot) {
@@ -147,7 +152,7 @@ fn try_compact_all(
         *slot = Some(begin_compaction(core, &mut writer, &chosen)?);
     }
     while let Some(compaction) = &*slot {
-        if progress(compaction.progress()).is_break() {
+        if core.callbacks.run(|| progress(compaction.progress())).is_break() {
             abandon(core, &mut slot);
             return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
         }

@@ -1,5 +1,6 @@
 //! The shared state of an open index: the locks and the data they guard.
 
+use super::callbacks::Callbacks;
 use super::event::Events;
 use super::expiry_queue::Expiry;
 use super::group::{Group, Mark};
@@ -45,6 +46,8 @@ pub(crate) struct Core {
     pub(crate) events: Arc<Events>,
     /// The running compaction.
     pub(crate) compaction: Mutex<Option<Compaction>>,
+    /// The threads that report the progress of a compaction to the caller, under its lock.
+    pub(crate) callbacks: Callbacks,
     /// The filter over the memtable and small segments. They own it: it is gone when none of them
     /// is covered any more. A leaf of the lock order.
     pub(crate) filter: Mutex<Weak<BandFilter>>,

@@ -24,6 +24,31 @@ fn create(dir: &Path, options: Options) -> Arc<Index> {
     Arc::new(Index::create(dir, &params(), options).unwrap())
 }
 
+/// The progress function of a compaction may use the index, but not wait for the compaction.
+#[test]
+fn a_compaction_does_not_wait_for_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = create(&folder.path().join("index"), Options::default());
+    for turn in 0..2 {
+        index.insert(turn, &text("the quick brown fox")).unwrap();
+        index.flush().unwrap();
+    }
+    let mut reports = 0;
+    let compacted = index.compact_with(&mut |_| {
+        reports += 1;
+        for refused in [index.shutdown().unwrap_err(), index.compact().unwrap_err()] {
+            assert_eq!(refused.kind(), ErrorKind::Invalid);
+            assert!(refused.to_string().contains("callback"), "{refused}");
+        }
+        index.insert(7, &text("a recipe for bread")).unwrap();
+        std::ops::ControlFlow::Continue(())
+    });
+    compacted.unwrap();
+    assert!(reports > 0);
+    index.shutdown().unwrap();
+    assert_eq!(Index::open(folder.path().join("index"), Options::default()).unwrap().len(), 3);
+}
+
 /// Calls every fallible method of a handle. Returns the error of each, if any.
 fn every_call(index: &Index, dir: &Path) -> Vec<(&'static str, Option<Error>)> {
     let signature = text("the quick brown fox");

@@ -8,6 +8,7 @@ mod litter;
 use crate::index::merge::draft::{open_dead, open_live};
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::{shape_of, write_parameters};
+use crate::index::state::callbacks::Callbacks;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::{Event, Events};
 use crate::index::state::group::Group;
@@ -262,6 +263,7 @@ pub(crate) fn assemble(
         expiry: Mutex::default(),
         wakeup: Wakeup::default(),
         lock: Mutex::new(lock),
+        callbacks: Callbacks::default(),
         shut_down: AtomicBool::new(false),
         process: std::process::id(),
         is_sharded: false,
