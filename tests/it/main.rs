@@ -26,6 +26,7 @@ mod printing;
 mod queries;
 mod quotations;
 mod real;
+mod refusals;
 mod reopen;
 mod scale;
 #[cfg(feature = "serde")]

@@ -1,9 +1,9 @@
 //! Batches of operations and their outcomes. Plain data.
 
 use crate::format::wal::{LoggedOperation, OPERATION_HEAD_BYTES, RecordHeader};
-use crate::index::state::excerpt::Excerpt;
 use crate::index::state::key::Key;
 use crate::{Document, Signature};
+use nearkin_sketch::engine::Excerpt;
 use std::fmt;
 
 /// Operations that take effect together: after a crash, either all of them or none are stored.

@@ -57,8 +57,9 @@ fn check<'a>(core: &Core, batch: &'a Batch) -> Result<Vec<Operation<'a>>> {
     }
     let time = (core.options.clock)();
     let mut operations = Vec::with_capacity(batch.len());
-    for (operation, signature_id) in batch.operations(time) {
-        check_operation(core, &operation, signature_id)?;
+    for (number, (operation, signature_id)) in batch.operations(time).enumerate() {
+        check_operation(core, &operation, signature_id)
+            .map_err(|error| error.of_document(number, batch.len(), operation.key()))?;
         operations.push(operation);
     }
     Ok(operations)
@@ -89,13 +90,7 @@ pub(crate) fn check_operation(
             return Err(other_parameters());
         }
     }
-    match operation.payload() {
-        Some(payload) if payload.len() > PAYLOAD_BYTES_MAX => Err(Error::invalid(format!(
-            "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
-            payload.len()
-        ))),
-        _ => Ok(()),
-    }
+    operation.payload().map_or(Ok(()), check_payload)
 }
 
 /// Writes operations as one change. If they have no effect, no change is written.
@@ -264,4 +259,15 @@ pub(crate) fn check_key(key: &[u8]) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!("a key has 1 to {KEY_BYTES_MAX} bytes, not {}", key.len())))
+}
+
+/// Refuses a payload that is too long.
+pub(crate) fn check_payload(payload: &[u8]) -> Result<()> {
+    if payload.len() <= PAYLOAD_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
+        payload.len()
+    )))
 }
