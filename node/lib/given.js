@@ -188,9 +188,20 @@ function listOf(all, name, each) {
       return each(one);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      throw new TypeError(`${name}[${number}]: ${error.message}`, { cause: error });
+      throw new TypeError(`${name}[${number}]${keyIn(one)}: ${error.message}`, { cause: error });
     }
   });
+}
+
+/**
+ * The key of a refused row, for its error.
+ * @param {any} row
+ */
+function keyIn(row) {
+  const key = row !== null && typeof row === 'object' && Object.hasOwn(row, 'key') ? row.key : undefined;
+  if (typeof key !== 'string' && !kinds.isUint8Array(key)) return '';
+  const text = String(typeof key === 'string' ? key : Buffer.from(key));
+  return `, key ${JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}...` : text)}`;
 }
 
 /**

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Buffer, Either, Either3};
 use napi_derive::napi;
-use nearkin::{ErrorKind, Signature};
+use nearkin::{Error, ErrorKind, Signature};
 
 use crate::failure::{Failure, value_or_failure};
 use crate::job::{How, Reply, Stop, refuse_aborted, run};
@@ -56,16 +56,16 @@ impl Sketch {
         Self { params: Arc::clone(params), sketcher: nearkin::Sketcher::new(params) }
     }
 
-    pub(crate) fn signature(&self, document: &Document) -> Result<Signature, Failure> {
+    pub(crate) fn signature(&self, document: &Document) -> nearkin::Result<Signature> {
         match document {
-            Document::Text(text) => Ok(self.sketcher.text(text)?),
-            Document::Items(items) => Ok(self.sketcher.items(items)?),
+            Document::Text(text) => self.sketcher.text(text),
+            Document::Items(items) => self.sketcher.items(items),
             Document::Signature { bytes, shingle_count, id } => {
                 if *id != self.params.signature_id() {
                     let message = "the signature was made with other parameters: use the index's";
-                    return Err(Failure::new(ErrorKind::Mismatch, message));
+                    return Err(Error::new(ErrorKind::Mismatch, message));
                 }
-                Ok(Signature::from_bytes(&self.params, bytes, *shingle_count)?)
+                Signature::from_bytes(&self.params, bytes, *shingle_count)
             }
         }
     }
@@ -81,8 +81,8 @@ impl Sketch {
             refuse_aborted(stop)?;
             match self.signature(document) {
                 Ok(signature) => Ok(Some(signature)),
-                Err(failure) if failure.kind == ErrorKind::Empty.as_str() => Ok(None),
-                Err(failure) => Err(failure.of_document(number)),
+                Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
+                Err(error) => Err(Failure::from(error).of_document(number)),
             }
         };
         numbered.map(one).collect()
@@ -106,7 +106,7 @@ impl NativeSketcher {
     #[napi]
     pub fn one<'e>(&self, env: &'e Env, how: How<'_>, given: Given) -> Reply<'e> {
         let (sketch, document) = (self.sketch.clone(), Document::from(given));
-        run(env, how, KeyType::Text, move |_| sketch.signature(&document))
+        run(env, how, KeyType::Text, move |_| Ok(sketch.signature(&document)?))
     }
 
     /// The signatures of several documents.
@@ -121,7 +121,9 @@ impl NativeSketcher {
     #[napi]
     pub fn similarity(&self, a: SignatureParts, b: SignatureParts) -> Either<f64, Failure> {
         let made = |parts| self.sketch.signature(&Document::from(Either3::C(parts)));
-        let equal = made(a).and_then(|a| Ok(a.equal_rows(&made(b)?)?));
-        value_or_failure(equal.map(|equal| self.sketch.params.similarity(equal)))
+        let equal = made(a).and_then(|a| a.equal_rows(&made(b)?));
+        value_or_failure(
+            equal.map_err(Failure::from).map(|equal| self.sketch.params.similarity(equal)),
+        )
     }
 }

@@ -3,7 +3,7 @@
 use napi::Env;
 use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
-use nearkin::{Admission, Admit, Batch, Edit, Index, Newcomer, Outcome, Signature, Written};
+use nearkin::{Admission, Admit, Batch, Edit, Error, Index, Newcomer, Outcome, Signature, Written};
 
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::Failure;
@@ -32,13 +32,14 @@ struct OwnedEdit {
 }
 
 fn owned_edits(given: Vec<GivenEdit>) -> Result<Vec<OwnedEdit>, Failure> {
+    let count = given.len();
     let one = |(number, given): (usize, GivenEdit)| {
-        let time = given.time_ms.map(|ms| whole(ms, "time")).transpose();
+        let (key, time) = (owned(given.key), given.time_ms.map(|ms| whole(ms, "time")).transpose());
         Ok(OwnedEdit {
-            key: owned(given.key),
+            time: time.map_err(|error| error.of_document(number, count, &key))?,
+            key,
             document: given.document.map(Document::from),
             payload: given.payload.map(|payload| payload.to_vec()),
-            time: time.map_err(|failure| failure.of_document(number))?,
         })
     };
     given.into_iter().enumerate().map(one).collect()
@@ -53,10 +54,8 @@ fn signatures(
     let one = |(number, edit): (usize, &OwnedEdit)| {
         refuse_aborted(stop)?;
         let signature = edit.document.as_ref().map(|document| sketch.signature(document));
-        let several = edits.len() > 1;
-        signature
-            .transpose()
-            .map_err(|failure| if several { failure.of_document(number) } else { failure })
+        let named = |error: Error| error.of_document(number, edits.len(), &edit.key);
+        Ok(signature.transpose().map_err(named)?)
     };
     edits.iter().enumerate().map(one).collect()
 }
@@ -98,7 +97,8 @@ fn admitted(
     let mut newcomers = Vec::new();
     for (number, (edit, signature)) in edits.iter().zip(&signatures).enumerate() {
         let Some(signature) = signature else {
-            return Err(Failure::invalid("a newcomer needs a document").of_document(number));
+            let error = Error::invalid("a newcomer needs a document");
+            return Err(error.of_document(number, edits.len(), &edit.key).into());
         };
         let mut newcomer = Newcomer::new(&edit.key, signature);
         if let Some(payload) = &edit.payload {

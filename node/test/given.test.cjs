@@ -175,13 +175,33 @@ test('paths are those of `node:fs`', async () => {
 test('a refused row of many is named', async () => {
   const index = stored();
   const good = { key: 'b', document: TEXT };
-  const names = (name) => ({ name: 'TypeError', message: new RegExp(`^${name}\\[1\\]: `) });
+  const names = (name) => ({ name: 'TypeError', message: new RegExp(`^${name}\\[1\\][,:] `) });
   await assert.rejects(index.write([good, { key: 5, document: TEXT }]), names('edits'));
   await assert.rejects(index.write([good, { key: 'c', document: TEXT, payload: 5 }]), names('edits'));
   await assert.rejects(index.write([good, null]), names('edits'));
   await assert.rejects(index.admitAll([good, { key: 'c', document: 5 }]), names('newcomers'));
   await assert.rejects(index.queryKeys(['a', 5]), names('keys'));
   await assert.rejects(index.sketcher.texts([TEXT, 5]), names('texts'));
+  await assert.rejects(index.write([good, { key: 'c', document: 5 }]), /^TypeError: edits\[1\], key "c": a doc/);
+  assert.deepEqual([...index.keysSync()], ['a']);
+  // The refusals of the engine.
+  const strange = Index.temporary(new Params({ seed: 5 })).sketcher.textSync(TEXT);
+  const refused = [
+    { key: '', document: TEXT },
+    { key: 'c', document: TEXT, payload: 'p'.repeat(70_000) },
+    { key: 'c', document: ' ' },
+    { key: 'c', document: TEXT, time: -1 },
+    { key: 'c', document: strange },
+  ];
+  for (const row of refused) {
+    const message = new RegExp(`^document 1 \\(counted from 0\\), key "${row.key}": `);
+    for (const call of ['write', 'admitAll']) {
+      await assert.rejects(index[call]([good, row]), { name: 'NearkinError', message });
+    }
+    // One alone needs no number.
+    await assert.rejects(index.insert(row.key, row.document, { payload: row.payload, time: row.time }),
+      (error) => !error.message.includes('counted'));
+  }
   assert.deepEqual([...index.keysSync()], ['a']);
 });
 
