@@ -28,6 +28,15 @@
     error = NULL;                                       \
   } while (0)
 
+/* The call is refused with a message that begins so. */
+#define REFUSES(begin, call)                                              \
+  do {                                                                    \
+    CHECK((call) == NK_INVALID);                                          \
+    CHECK(strncmp(nk_error_message(error), (begin), strlen(begin)) == 0); \
+    CHECK(nk_free(error) == NK_OK);                                       \
+    error = NULL;                                                         \
+  } while (0)
+
 static nk_error *error = NULL;
 static char folder[512];
 
@@ -228,6 +237,9 @@ static void writing(void) {
   OK(nk_batch_size(batch, &operations, NULL, &error));
   CHECK(operations == 0);
   OK(nk_index_write(index, batch, NULL, 0, NULL, &error));
+  OK(nk_batch_remove(batch, "q1", 2, &error));
+  OK(nk_batch_insert(batch, "", 0, fox, NULL, 0, 0, &error));
+  REFUSES("document 1 (counted from 0), key \"\": ", nk_index_write(index, batch, NULL, 0, NULL, &error));
   OK(nk_index_remove(index, "q1", 2, &outcome, &error));
   CHECK(outcome == NK_REMOVED);
   OK(nk_count(NK_READ(index), &documents, &change, &error));
@@ -261,6 +273,8 @@ static void sketching(void) {
   OK(nk_signature_get(signature, NULL, &shingles, &error));
   CHECK(shingles == 3);
   FAILS(NK_EMPTY, nk_sketch_items(NK_SKETCH(sketcher), items, 0, &signature, &error));
+  items[1].data = NULL;
+  REFUSES("item 1 (counted from 0)", nk_sketch_items(NK_SKETCH(sketcher), items, 3, &signature, &error));
   nk_free(sketcher);
   OK(nk_sketcher_new(words, &sketcher, &error));
   of_text = signature_of(sketcher, FOX);
