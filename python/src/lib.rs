@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 
 mod arrow;
+mod called;
 mod columns;
 mod datasketch;
 mod dedup;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use nearkin::Progress;
 use pyo3::prelude::*;
 
+use crate::called::call;
 use crate::error::{from_engine, raise, unlocked};
 
 /// Interval between checks for signals, and between reports.
@@ -18,7 +19,8 @@ pub(crate) fn callback(
     label: &str,
 ) -> PyResult<Option<Py<PyAny>>> {
     let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(None) };
-    let made = py.import("nearkin._progress")?.getattr("reporter")?.call1((given, label))?;
+    let reporter = py.import("nearkin._progress")?.getattr("reporter")?;
+    let made = call(&reporter, (given, label))?;
     Ok((!made.is_none()).then(|| made.unbind()))
 }
 
@@ -31,7 +33,7 @@ pub(crate) fn report(
 ) -> PyResult<()> {
     py.check_signals()?;
     let Some(callback) = callback else { return Ok(()) };
-    let said = callback.bind(py).call1((done, total))?;
+    let said = call(callback.bind(py), (done, total))?;
     if said.is_exact_instance_of::<pyo3::types::PyBool>() && !said.is_truthy()? {
         return Err(raise(py, "CancelledError", "the progress callback returned False"));
     }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use nearkin::{Against, Alike, Dedup, Guard, Index, Original, Sketcher, Snapshot};
 use pyo3::prelude::*;
 
+use crate::called::call_method;
 use crate::columns::documents::{Documents, Sketching};
 use crate::columns::keys::KeyType;
 use crate::dedup::differences::Differences;
@@ -109,7 +110,7 @@ impl Work<'_> {
                 "{unread} candidates of `against` could not be compared: fetch has no document, or \
                  one that has changed since it was indexed; nothing was dropped for them"
             );
-            py.import("warnings")?.call_method1("warn", (message,))?;
+            call_method(py.import("warnings")?.as_any(), "warn", (message,))?;
         }
         Ok(())
     }

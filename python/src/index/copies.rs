@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error::engine;
 use crate::index::readable::Readable;
+use crate::options::path_of;
 use crate::sketch::params::Params;
 
 /// A snapshot of another index, given as an open object or as a path.
@@ -15,7 +16,7 @@ pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapsho
     if let Ok(readable) = other.cast::<Readable>() {
         return readable.get().snapshot_now(py);
     }
-    let path: PathBuf = other.extract()?;
+    let path = path_of(other)?;
     let reader = engine(py, || nearkin::Reader::open(&path, Options::default()))?;
     Ok(reader.snapshot())
 }
@@ -27,7 +28,7 @@ pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapsho
 pub(crate) fn rebuild(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
-    path: PathBuf,
+    #[pyo3(from_py_with = path_of)] path: PathBuf,
     params: &Bound<'_, Params>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
@@ -44,8 +45,8 @@ pub(crate) fn rebuild(
 #[pyo3(signature = (path, out, params=None))]
 pub(crate) fn salvage(
     py: Python<'_>,
-    path: PathBuf,
-    out: PathBuf,
+    #[pyo3(from_py_with = path_of)] path: PathBuf,
+    #[pyo3(from_py_with = path_of)] out: PathBuf,
     params: Option<&Bound<'_, Params>>,
 ) -> PyResult<String> {
     let params = params.map(|params| params.get().inner.clone());

@@ -13,7 +13,7 @@ use crate::error::{engine, raise};
 use crate::index::handle::Handle;
 use crate::index::reports::{self, Added};
 use crate::index::writing::HeldRows;
-use crate::options::{Opening, PASSAGE_OPTIONS, Threads};
+use crate::options::{Opening, PASSAGE_OPTIONS, Threads, path_of};
 use crate::parallel::in_parts;
 use crate::search::conditions::{Conditions, OF_A_SEARCH};
 use crate::search::quotations::{Passages, ask};
@@ -43,7 +43,7 @@ impl PassageIndex {
         durability=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
     fn new(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         params: Option<&Bound<'_, Params>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
@@ -234,7 +234,11 @@ impl PassageIndex {
     }
 
     /// Copies the index to a new folder.
-    fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    fn backup(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
+    ) -> PyResult<()> {
         let index = self.inner.get(py)?;
         engine(py, || index.index().backup(&path))
     }

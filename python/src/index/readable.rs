@@ -1,7 +1,6 @@
 //! `nearkin.Readable`: the read-only methods; the base class of Index, Reader and Snapshot.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -10,7 +9,7 @@ use pyo3::types::PyDict;
 use crate::columns::documents::{Documents, Sketching};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{engine, from_engine_by_key, raise, unlocked};
-use crate::index::handle::Handle;
+use crate::index::handle::{Handle, InUse};
 use crate::index::reader_state::ReaderState;
 use crate::options::Threads;
 use crate::progress::callback;
@@ -88,7 +87,7 @@ impl Readable {
     }
 
     /// The writer. Fails with `ClosedError` if it was closed, or in a forked child.
-    pub(crate) fn writer(&self, py: Python<'_>) -> PyResult<Arc<nearkin::Index>> {
+    pub(crate) fn writer(&self, py: Python<'_>) -> PyResult<InUse<nearkin::Index>> {
         match &self.source {
             Source::Writer(index) => index.get(py),
             _ => Err(PyTypeError::new_err("opened for reading only")),

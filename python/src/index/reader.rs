@@ -11,7 +11,7 @@ use crate::error::{engine, from_engine, raise, unlocked};
 use crate::index::readable::{Readable, Source};
 use crate::index::reader_state::ReaderState;
 use crate::lock::lock;
-use crate::options::Threads;
+use crate::options::{Threads, path_of};
 
 /// An index opened for reading only. This works whether or not a writer has the index open, from
 /// other processes, and on read-only media. A reader shows one state until :meth:`refresh`. A
@@ -26,7 +26,7 @@ impl Reader {
     #[pyo3(signature = (path, *, keys="str", threads=None))]
     fn new(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         keys: &str,
         threads: Option<Threads>,
     ) -> PyResult<PyClassInitializer<Self>> {
@@ -61,7 +61,10 @@ impl Reader {
     }
 
     /// Copies the index, in the state that this reader shows, to a new folder.
-    fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
+    fn backup(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
+    ) -> PyResult<()> {
         Self::with(slf, |reader| reader.backup(&path))
     }
 

@@ -14,7 +14,7 @@ use crate::index::originals::Originals;
 use crate::index::readable::{Readable, Source};
 use crate::index::reports;
 use crate::index::writing::{Admitting, Columns, add, admit};
-use crate::options::{INDEX_OPTIONS, Opening, Threads};
+use crate::options::{INDEX_OPTIONS, Opening, Threads, path_of, paths_of};
 use crate::search::conditions::{Conditions, OF_AN_ADMISSION};
 use crate::sketch::params::Params;
 
@@ -63,7 +63,7 @@ impl Index {
         durability=None, ttl=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
     fn new(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         params: Option<&Bound<'_, Params>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
@@ -78,7 +78,7 @@ impl Index {
         read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
     fn open(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Self>> {
         let opening = Opening::new("open", INDEX_OPTIONS, options, &path)?;
@@ -91,7 +91,7 @@ impl Index {
         durability=None, ttl=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
     fn create(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         params: &Bound<'_, Params>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Self>> {
@@ -286,7 +286,7 @@ impl Index {
     #[pyo3(signature = (paths, how="refuse"))]
     fn adopt<'py>(
         slf: &Bound<'py, Self>,
-        paths: Vec<PathBuf>,
+        #[pyo3(from_py_with = paths_of)] paths: Vec<PathBuf>,
         how: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
@@ -317,7 +317,10 @@ impl Index {
     }
 
     /// Makes a copy of the index in a new folder, while reads and writes continue.
-    fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
+    fn backup(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
+    ) -> PyResult<()> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
         engine(py, || index.backup(&path))
     }
@@ -388,7 +391,10 @@ impl Index {
 
 /// Whether there is an index in this folder.
 #[pyfunction]
-pub(crate) fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+pub(crate) fn exists(
+    py: Python<'_>,
+    #[pyo3(from_py_with = path_of)] path: PathBuf,
+) -> PyResult<bool> {
     let look = |path: &Path| match nearkin::Index::exists(path) {
         // The path is a file, or a folder with other content.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),

@@ -9,6 +9,7 @@ use nearkin::{
 use pyo3::prelude::*;
 
 use crate::arrow::{Builder, Cell, Field, Kind};
+use crate::called::call;
 use crate::columns::column::{Column, Held, Role};
 use crate::columns::documents::{Documents, NewState, Sketching};
 use crate::columns::keys::{KeyType, key_kind};
@@ -66,7 +67,7 @@ impl<'py> Columns<'py> {
         }
         let times = times.map(|times| -> PyResult<Vec<Option<u64>>> {
             let module = py.import("nearkin._columns")?;
-            module.getattr("times")?.call1((times, documents.len()))?.extract()
+            call(&module.getattr("times")?, (times, documents.len()))?.extract()
         });
         let times = times.transpose()?;
         if let Some(times) = &times {

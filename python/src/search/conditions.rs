@@ -8,6 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::called::{call, is_true};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{InvalidError, from_engine};
 use crate::options::{Count, argument, duration, keywords, ms_of};
@@ -132,7 +133,7 @@ fn is_passed(filter: &Py<PyAny>, keys: KeyType, seen: DocumentView<'_>) -> bool 
     let passed = Python::attach(|py| {
         // A function in C does not look for signals.
         py.check_signals()?;
-        filter.bind(py).call1((SeenDocument::new(py, keys, seen)?,))?.is_truthy()
+        is_true(&call(filter.bind(py), (SeenDocument::new(py, keys, seen)?,))?)
     });
     passed.unwrap_or_else(|raised| resume_unwind(Box::new(raised)))
 }

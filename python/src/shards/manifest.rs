@@ -12,6 +12,7 @@ use crate::columns::column::{Column, Role};
 use crate::error::{InvalidError, engine, from_engine, raise};
 use crate::index::reports;
 use crate::lock::lock;
+use crate::options::path_of;
 use crate::shards::sealing::{Sealed, Ticket};
 use crate::sketch::params::Params;
 use crate::tables::table::Table;
@@ -59,7 +60,7 @@ impl Shards {
 #[pymethods]
 impl Shards {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+    fn new(py: Python<'_>, #[pyo3(from_py_with = path_of)] path: PathBuf) -> PyResult<Self> {
         let inner = engine(py, || nearkin::shards::Shards::open(&path))?;
         Ok(Self::from_inner(path, inner))
     }
@@ -68,7 +69,7 @@ impl Shards {
     #[staticmethod]
     fn create(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         params: &Bound<'_, Params>,
         shards: u32,
     ) -> PyResult<Self> {
@@ -123,7 +124,12 @@ impl Shards {
     /// Moves a sealed file to its place in the index. It is not read before a commit lists it. If a
     /// second attempt of a task made the same file, the first file is kept and the second is
     /// deleted. A different file with this number is an ``ExistsError``.
-    fn place(&self, py: Python<'_>, path: PathBuf, sealed: &Bound<'_, Sealed>) -> PyResult<()> {
+    fn place(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
+        sealed: &Bound<'_, Sealed>,
+    ) -> PyResult<()> {
         let sealed = sealed.get().inner;
         self.with(py, |shards| shards.place(&path, &sealed))
     }
@@ -251,7 +257,7 @@ impl Manifest {
 
     /// Reads and checks all files in a folder without mapping them. The error names the first file
     /// that is missing, truncated or damaged, or that belongs to another index.
-    fn check(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    fn check(&self, py: Python<'_>, #[pyo3(from_py_with = path_of)] path: PathBuf) -> PyResult<()> {
         engine(py, || self.inner.check(&path))
     }
 

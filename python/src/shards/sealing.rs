@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::{engine, from_engine};
 use crate::index::writing::Columns;
-use crate::options::Threads;
+use crate::options::{Threads, path_of};
 use crate::sketch::params::Params;
 
 /// The identity of a sealed file, stored in its header: the id of an index (16 bytes) and the
@@ -139,7 +139,7 @@ pub(crate) fn seal<'py>(
     keys: &Bound<'py, PyAny>,
     documents: &Bound<'py, PyAny>,
     ticket: &Bound<'py, Ticket>,
-    path: PathBuf,
+    #[pyo3(from_py_with = path_of)] path: PathBuf,
     payloads: Option<Bound<'py, PyAny>>,
     times: Option<Bound<'py, PyAny>>,
     threads: Option<Threads>,

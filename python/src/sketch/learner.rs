@@ -5,6 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::called::elements;
 use crate::columns::keys::whole;
 use crate::error::engine;
 use crate::options::Threads;
@@ -45,7 +46,7 @@ pub(crate) fn learn_common(
     };
     let mut learner = engine(py, || CommonLearner::new(&params))?;
     let (mut batch, mut bytes) = (Vec::new(), 0);
-    for text in texts.try_iter()? {
+    for text in elements(texts)? {
         let text = text?;
         if text.is_none() {
             continue;
