@@ -12,6 +12,7 @@ mod dedup;
 mod error;
 mod events;
 mod index;
+mod interrupt;
 mod lock;
 mod options;
 mod parallel;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::error::{engine, raise, unlocked};
+use crate::error::{raise, unlocked};
 use crate::lock::lock;
+use crate::progress::run;
 
 /// An open index; `None` once it is closed.
 pub(crate) struct Handle<T> {
@@ -62,7 +63,7 @@ impl<T> Drop for Handle<T> {
     }
 }
 
-impl<T: Send + Sync> Handle<T> {
+impl<T: Send + Sync + 'static> Handle<T> {
     pub(crate) fn new(index: T) -> Self {
         let open = Mutex::new(Some(Arc::new(index)));
         Self { open, callers: Arc::default(), process: std::process::id() }
@@ -91,7 +92,7 @@ impl<T: Send + Sync> Handle<T> {
     pub(crate) fn close(
         &self,
         py: Python<'_>,
-        close: impl Send + FnOnce(T) -> nearkin::Result<()>,
+        close: impl Send + 'static + FnOnce(T) -> nearkin::Result<()>,
     ) -> PyResult<()> {
         if self.is_closed() {
             return Ok(());
@@ -106,7 +107,7 @@ impl<T: Send + Sync> Handle<T> {
         let Some(mut index) = lock(&self.open).take() else { return Ok(()) };
         loop {
             match Arc::try_unwrap(index) {
-                Ok(index) => return engine(py, || close(index)),
+                Ok(index) => return run(py, None, move |_| close(index)),
                 Err(shared) => index = shared,
             }
             unlocked(py, || std::thread::sleep(Duration::from_millis(1)))?;

@@ -12,7 +12,7 @@ use crate::error::{engine, from_engine_by_key, raise, unlocked};
 use crate::index::handle::{Handle, InUse};
 use crate::index::reader_state::ReaderState;
 use crate::options::Threads;
-use crate::progress::callback;
+use crate::progress::{Tick, callback, run, run_here};
 use crate::search::answers::{Answer, Document};
 use crate::search::conditions::{Conditions, OF_A_SEARCH};
 use crate::search::queries::query_many;
@@ -364,9 +364,13 @@ impl Readable {
         self.check_of_documents(py)?;
         let snapshot = self.snapshot_now(py)?;
         let callback = crate::progress::callback(py, progress, "clusters")?;
-        let clusters = crate::progress::run(py, callback.as_ref(), |tick| {
-            snapshot.clusters_with(conditions.engine, tick)
-        })?;
+        let has_filter = conditions.has_filter;
+        let find = move |tick: Tick<'_>| snapshot.clusters_with(conditions.engine, tick);
+        let clusters = if has_filter {
+            run_here(py, callback.as_ref(), find)?
+        } else {
+            run(py, callback.as_ref(), find)?
+        };
         Ok(Stream::new(Box::new(ClustersSource::new(clusters, self.keys))))
     }
 }

@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 use crate::called::{call, is_true};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{InvalidError, from_engine};
+use crate::interrupt::is_interrupted;
 use crate::options::{Count, argument, duration, keywords, ms_of};
 use crate::search::answers::SeenDocument;
 
@@ -74,7 +75,8 @@ impl Conditions {
         })?;
         let is_contained = settings.iter().any(|(name, _)| *name == "contained");
         let engine = nearkin::Conditions::from_settings(settings);
-        let mut engine = engine.map_err(|error| from_engine(py, &error))?;
+        let engine = engine.map_err(|error| from_engine(py, &error))?;
+        let mut engine = engine.cancel_if(is_interrupted);
         if let Some(prefix) = prefix {
             engine = engine.prefix(prefix);
         }

@@ -8,6 +8,7 @@ use pyo3::types::PyString;
 use crate::called::elements;
 use crate::columns::keys::whole;
 use crate::error::engine;
+use crate::interrupt::is_interrupted;
 use crate::options::Threads;
 use crate::parallel::{in_parts, threads};
 use crate::sketch::params::Params;
@@ -77,6 +78,9 @@ fn learn(
             texts.iter().map(|text| sketcher.original_text(text)).collect::<Vec<_>>()
         });
         for document in made.into_iter().flatten() {
+            if is_interrupted() {
+                break;
+            }
             match document {
                 Ok(document) => learner.add(&document)?,
                 Err(error) if error.kind() == ErrorKind::Empty => {}

@@ -258,6 +258,7 @@ pub(crate) fn assemble(
         group: Group::telling(&events),
         events,
         compaction: Mutex::new(None),
+        reporting: Mutex::new(None),
         filter: Mutex::default(),
         expiry: Mutex::default(),
         wakeup: Wakeup::default(),
