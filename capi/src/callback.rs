@@ -27,8 +27,8 @@ pub type nk_cancel = Option<unsafe extern "C" fn(user_data: *mut c_void) -> c_in
 pub type nk_release = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
 /// Receives the events of an index, one at a time, on a thread that calls the index or on the
-/// maintenance thread, which waits until it returns. It may call the index, also close it, but must
-/// not throw.
+/// maintenance thread, which waits until it returns. It may call the index, but must not throw.
+/// Closing and compacting the index there would wait for the listener itself: `NK_INVALID`.
 pub type nk_listener = Option<unsafe extern "C" fn(user_data: *mut c_void, event: *const nk_event)>;
 
 /// The kind of an event. Later versions may add numbers.
@@ -128,6 +128,11 @@ impl Cancel {
     pub(crate) fn new(call: nk_cancel, data: *mut c_void, release: nk_release) -> Option<Self> {
         let user = Arc::new(UserData { data, release });
         call.map(|call| Self { call, user })
+    }
+
+    /// For one call, after which nothing of it is used: there is nothing to release.
+    pub(crate) fn of_call(call: nk_cancel, data: *mut c_void) -> Option<Self> {
+        Self::new(call, data, None)
     }
 
     pub(crate) fn is_due(&self) -> bool {

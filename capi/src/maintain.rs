@@ -55,7 +55,7 @@ pub unsafe extern "C" fn nk_index_compact_until(
     error: *mut *mut nk_error,
 ) -> nk_status {
     guarded(error, || {
-        let cancel = Cancel::new(cancel, user_data, None);
+        let cancel = Cancel::of_call(cancel, user_data);
         Ok(table::get(index)?.index()?.compact_with(&mut |_| go_on(cancel.as_ref()))?)
     })
 }
@@ -111,9 +111,7 @@ pub unsafe extern "C" fn nk_verify_until(
     report: *mut *mut nk_text,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        verified(of, Cancel::new(cancel, user_data, None).as_ref(), is_intact, report)
-    })
+    guarded(error, || verified(of, Cancel::of_call(cancel, user_data).as_ref(), is_intact, report))
 }
 
 fn verified(

@@ -246,6 +246,8 @@ static void writing(void) {
   CHECK(documents == 2 && change > 4);
   OK(nk_index_remove_prefix(index, "q", 1, &removed, &error));
   CHECK(removed == 1);
+  OK(nk_index_remove_prefix_until(index, "q", 1, NULL, NULL, &removed, &error));
+  CHECK(removed == 0);
   OK(nk_index_sync(index, &change, &error));
   OK(nk_index_flush(index, &error));
   OK(nk_index_compact(index, &error));

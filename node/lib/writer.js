@@ -222,12 +222,15 @@ class Index extends OpenHandle {
   }
 
   /**
-   * Removes every document whose key begins with the prefix. Returns their number.
+   * Removes every document whose key begins with the prefix. Returns their number. If it is aborted,
+   * a part may be removed.
    * @param {Key} prefix
+   * @param {Abortable} [options]
    * @returns {Promise<number>}
    */
-  async removePrefix(prefix) {
-    return call(undefined, (how) => of(this).removePrefix(how, keyOf(prefix, 'prefix')));
+  async removePrefix(prefix, options = {}) {
+    const given = keyOf(prefix, 'prefix');
+    return call(signalAlone(options), (how) => of(this).removePrefix(how, given));
   }
 
   /**
@@ -240,12 +243,15 @@ class Index extends OpenHandle {
   }
 
   /**
-   * Removes every document that is older than a time. Returns their number.
+   * Removes every document that is older than a time. Returns their number. If it is aborted, a part
+   * may be removed.
    * @param {Time} time
+   * @param {Abortable} [options]
    * @returns {Promise<number>}
    */
-  async removeBefore(time) {
-    return call(undefined, (how) => of(this).removeBefore(how, msOf(time)));
+  async removeBefore(time, options = {}) {
+    const given = msOf(time);
+    return call(signalAlone(options), (how) => of(this).removeBefore(how, given));
   }
 
   /**

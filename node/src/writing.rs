@@ -8,7 +8,7 @@ use nearkin::{Admission, Admit, Batch, Edit, Error, Index, Newcomer, Outcome, Si
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::Failure;
 use crate::handle::Handle;
-use crate::job::{How, Reply, Stop, refuse_aborted};
+use crate::job::{How, Reply, Stop, go_on, refuse_aborted};
 use crate::keys::{Bytes, owned};
 use crate::numbers::whole;
 use crate::options::admit;
@@ -155,12 +155,16 @@ impl Handle {
     #[napi]
     pub fn remove_prefix<'e>(&self, env: &'e Env, how: How<'_>, prefix: Bytes) -> Reply<'e> {
         let prefix = owned(prefix);
-        self.run_writer(env, how, move |index, _| Ok(index.remove_prefix(prefix)?))
+        self.run_writer(env, how, move |index, stop| {
+            Ok(index.remove_prefix_with(prefix, &mut |_| go_on(stop))?)
+        })
     }
 
     #[napi]
     pub fn remove_before<'e>(&self, env: &'e Env, how: How<'_>, ms: f64) -> Reply<'e> {
         let time = whole(ms, "time");
-        self.run_writer(env, how, move |index, _| Ok(index.remove_before(time?)?))
+        self.run_writer(env, how, move |index, stop| {
+            Ok(index.remove_before_with(time?, &mut |_| go_on(stop))?)
+        })
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
 /// Closes the index under its handles. See [`crate::Index::shutdown`].
 pub(crate) fn shut_down(core: &Core, background: &Background) -> Result<()> {
     commit::refuse_in_child(core)?;
-    core.callbacks.refuse_within("shutdown")?;
+    compaction::refuse_within_call(core, "shutdown")?;
     core.shut_down.store(true, Ordering::Release);
     background.stop();
     let closed = close_and_release(core);

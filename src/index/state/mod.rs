@@ -3,7 +3,6 @@
 //! Knows the log, the memtable, segments and the catalog; knows no call of a user. It opens no
 //! file: the files it holds were opened above.
 
-pub(super) mod callbacks;
 pub(super) mod core;
 pub(super) mod event;
 pub(super) mod expiry_queue;

@@ -183,3 +183,32 @@ fn tenants_at_once_are_decided_as_if_each_were_alone() {
     assert!(admitted.values().all(|count| *count == 1), "{admitted:?}");
     assert_eq!((admitted.len(), index.len()), (16, 16));
 }
+
+#[test]
+fn a_condition_to_stop_does_not_disturb_the_decision() {
+    let index = index();
+    index.insert("first", &signature(1)).expect("inserted");
+    let plain = Admit::at(0.95).relate(0.9);
+    // Whenever it is asked, another thread has just written a document like the newcomer.
+    let asked = AtomicUsize::new(0);
+    let stopping = plain.clone().cancel_if(|| {
+        let key = format!("written meanwhile {}", asked.fetch_add(1, Ordering::Relaxed));
+        index.insert(&key, &signature(1)).expect("no lock is held");
+        false
+    });
+    let admitted = index.admit("newcomer", &signature(1), &stopping).expect("decided");
+    let Decision::Rejected { duplicates } = admitted.decision else { panic!("a copy") };
+    assert!(asked.load(Ordering::Relaxed) > 0);
+    // All that were written before the decision count.
+    assert_eq!(duplicates.len(), 1 + asked.load(Ordering::Relaxed));
+    // The decision is that without the condition.
+    let Decision::Rejected { duplicates: others } =
+        index.admit("newcomer", &signature(1), &plain).expect("decided").decision
+    else {
+        panic!("a copy")
+    };
+    assert_eq!(duplicates, others);
+    let stopped = index.admit("newcomer", &signature(1), &plain.cancel_if(|| true));
+    assert_eq!(stopped.expect_err("stopped").kind(), ErrorKind::Cancelled);
+    assert!(!index.contains("newcomer").expect("read"));
+}

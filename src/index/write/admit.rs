@@ -172,6 +172,9 @@ pub(crate) fn admit_all(
     if admit.calls_back() {
         let decided = operations.iter().try_for_each(|operation| {
             let mut newcomer = Candidacy::new(operation, admit, terms);
+            if admit.conditions.selection.is_none() {
+                newcomer = newcomer.by_estimate();
+            }
             let similar = &mut |_: &Snapshot, _: Found, _: &[u8]| Ok(Verdict::Similar);
             let (admission, change) = newcomer.decide(core, similar)?;
             last = Some(change);

@@ -121,8 +121,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Invalid` within the progress function of a compaction of this index, which would wait for
-    /// itself: nothing is shut down. Also those of [`Index::close`]; after one of them, the WAL
+    /// `Invalid` within the progress function of a compaction of this index, or within its event
+    /// listener, which would wait for themselves: nothing is shut down. Also those of [`Index::close`]; after one of them, the WAL
     /// keeps everything that was not flushed.
     ///
     /// ```

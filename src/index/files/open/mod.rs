@@ -8,7 +8,6 @@ mod litter;
 use crate::index::merge::draft::{open_dead, open_live};
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::{shape_of, write_parameters};
-use crate::index::state::callbacks::Callbacks;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::{Event, Events};
 use crate::index::state::group::Group;
@@ -259,11 +258,11 @@ pub(crate) fn assemble(
         group: Group::telling(&events),
         events,
         compaction: Mutex::new(None),
+        reporting: Mutex::new(None),
         filter: Mutex::default(),
         expiry: Mutex::default(),
         wakeup: Wakeup::default(),
         lock: Mutex::new(lock),
-        callbacks: Callbacks::default(),
         shut_down: AtomicBool::new(false),
         process: std::process::id(),
         is_sharded: false,
