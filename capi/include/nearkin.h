@@ -249,8 +249,8 @@ typedef struct {
 } nk_event;
 
 // Receives the events of an index, one at a time, on a thread that calls the index or on the
-// maintenance thread, which waits until it returns. It may call the index, also close it, but must
-// not throw.
+// maintenance thread, which waits until it returns. It may call the index, but must not throw.
+// Closing and compacting the index there would wait for the listener itself: `NK_INVALID`.
 typedef void (*nk_listener)(void *user_data,
                             const nk_event *event);
 
@@ -459,7 +459,9 @@ nk_status nk_index_temporary(const nk_params *params,
 
 // Closes an index: waits for running calls, flushes, and releases the folder, so that another
 // process may open it. The handle stays; calls through it fail with `NK_CLOSED` until it is freed.
-// Snapshots and answers keep working. A second close does nothing.
+// Snapshots and answers keep working. A second close does nothing. Errors: those of
+// `nk_index_flush`; `NK_INVALID`, and the index stays open, in a listener of the index and in the
+// callback of a compaction, for whose end this call would wait. Within a filter it may be called.
 nk_status nk_index_close(const nk_index *index,
                          nk_error **error);
 
@@ -502,6 +504,17 @@ nk_status nk_index_remove_prefix(const nk_index *index,
                                  size_t prefix_len,
                                  uint64_t *removed,
                                  nk_error **error);
+
+// Like `nk_index_remove_prefix`, and ends early if `cancel`, which may be null, says so: the error
+// is `NK_CANCELLED` then, and what was removed before stays removed. `cancel` is not called after
+// the call.
+nk_status nk_index_remove_prefix_until(const nk_index *index,
+                                       const void *prefix,
+                                       size_t prefix_len,
+                                       nk_cancel cancel,
+                                       void *user_data,
+                                       uint64_t *removed,
+                                       nk_error **error);
 
 // Writes a batch as one change: all of it or nothing, with one sync. The batch is not changed.
 // `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the
