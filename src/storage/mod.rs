@@ -25,7 +25,7 @@ pub(crate) use guarded::Guarded;
 pub(crate) use map::Map;
 pub(crate) use memory::Memory;
 pub(crate) use scratch::ScratchStorage;
-pub(crate) use sys::prefetch;
+pub(crate) use sys::{forks, prefetch, watch_forks};
 
 use std::fmt;
 use std::io;

@@ -1,7 +1,9 @@
 //! Writing: limits, outcomes, change numbers, atomic batches.
 
 use crate::support::{Scratch, assert_whole, inline, kind, message, params, run};
-use nearkin::{Batch, Edit, ErrorKind, Index, Outcome, Params, Shingles, Sketcher};
+use nearkin::{
+    Batch, Edit, ErrorKind, Index, Options, Outcome, Params, Reader, Shingles, Sketcher, Snapshot,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -185,22 +187,25 @@ fn a_batch_that_was_cleared_is_a_new_one() {
 /// The clock of an index, which the test sets.
 type Clock = Arc<AtomicU64>;
 
-/// An index without syncs, and its clock.
-fn with_clock() -> (Index, Clock) {
+/// Options with a clock that the test sets.
+fn with_clock() -> (Options, Clock) {
     let clock = Clock::default();
     let time = Arc::clone(&clock);
-    let options = inline().clock(move || time.load(Ordering::Relaxed));
-    (Index::temporary(&params(), options).unwrap(), clock)
+    (inline().clock(move || time.load(Ordering::Relaxed)), clock)
 }
 
 #[test]
 fn an_insert_after_a_remove_of_the_same_batch_renews_the_time() {
-    let (index, clock) = with_clock();
+    let scratch = Scratch::new();
+    let (options, clock) = with_clock();
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
     clock.store(1_000, Ordering::Relaxed);
     let (a, b, c) = ("a", "b", "c");
     index.insert(a, &run(0, 10)).unwrap();
     index.insert_with_payload(b, &run(0, 10), "pay").unwrap();
     index.insert_with_payload(c, &run(0, 10), "pay").unwrap();
+    // The old versions are in a segment, the new ones in the log.
+    index.flush().unwrap();
     clock.store(2_000, Ordering::Relaxed);
     let batch = Batch::new()
         .remove(a)
@@ -211,12 +216,32 @@ fn an_insert_after_a_remove_of_the_same_batch_renews_the_time() {
         .insert(c, &run(0, 10));
     let written = index.write(batch).unwrap();
     assert_eq!((written.change, written.count(Outcome::Replaced)), (4, 3), "{written:?}");
-    for (key, payload) in [(a, ""), (b, "pay"), (c, "")] {
-        let document = index.get(key).unwrap().unwrap();
-        assert_eq!((document.time, &*document.payload), (2_000, payload.as_bytes()), "{key}");
-    }
+    let is_renewed = |snapshot: &Snapshot, what: &str| {
+        for (key, payload) in [(a, ""), (b, "pay"), (c, "")] {
+            let document = snapshot.get(key).unwrap().unwrap();
+            let expected = (2_000, payload.as_bytes());
+            assert_eq!((document.time, &*document.payload), expected, "{key} {what}");
+        }
+    };
+    is_renewed(&index.snapshot(), "at once");
     assert_eq!(index.remove_before(1_500).unwrap(), 0);
     assert_whole(&index);
+    // The log is read by a reader, by salvage, and by the next opening.
+    let reader = Reader::open(scratch.dir(), inline()).unwrap();
+    index.sync().unwrap();
+    reader.refresh().unwrap();
+    is_renewed(&reader.snapshot(), "for a reader");
+    drop((reader, index));
+    let salvage = |out: &str| {
+        Index::salvage(scratch.dir(), scratch.path(out), None, inline()).unwrap();
+        Index::open(scratch.path(out), inline()).unwrap()
+    };
+    is_renewed(&salvage("log").snapshot(), "salvaged from the log");
+    let index = scratch.open();
+    is_renewed(&index.snapshot(), "replayed");
+    index.close().unwrap();
+    std::fs::remove_file(scratch.dir().join("catalog.redb")).unwrap();
+    is_renewed(&salvage("segments").snapshot(), "salvaged from segments");
 }
 
 /// All sequences of up to four operations on one key: one batch leaves what a write each leaves.
@@ -233,7 +258,7 @@ fn operations_of_a_batch_count_as_if_each_were_a_write_of_its_own() {
         Edit::set_payload("k", ""),
     ];
     let stored = [None, Some(Edit::insert("k", &one)), Some(Edit::insert("k", &one).payload("p"))];
-    let ((together, _), (apart, _)) = (with_clock(), with_clock());
+    let [together, apart] = [(); 2].map(|()| Index::temporary(&params(), inline()).unwrap());
     for (stored, count) in stored.iter().flat_map(|stored| (1..=4).map(move |n| (stored, n))) {
         for number in 0..edits.len().pow(count) {
             let digit = |at| number / edits.len().pow(at) % edits.len();

@@ -3,7 +3,8 @@
 //!
 //! Decides under the write lock, on the applied state; writes through `write_path.rs`.
 
-use super::batch::{Operation, Outcome};
+use super::batch::Outcome;
+use super::operation::Operation;
 use super::plan::key_hashes;
 use crate::index::merge::commit;
 use crate::index::read::Match;
@@ -83,6 +84,7 @@ impl<'a> Newcomer<'a> {
             time: self.time.unwrap_or(now),
             shingle_count: self.signature.shingle_count(),
             signature: self.signature.as_bytes(),
+            is_decided: false,
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Read-only. The keys of a change are looked up together.
 
-use super::batch::{Operation, Outcome};
+use super::batch::Outcome;
+use super::operation::Operation;
 use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
 use crate::index::read::locate::locate_all;
@@ -223,7 +224,8 @@ impl Plan<'_> {
         state: KeyOutcome,
         at: usize,
     ) -> Result<bool> {
-        let Operation::Insert { payload, shingle_count, signature, .. } = self.operations[at]
+        let Operation::Insert { payload, shingle_count, signature, is_decided: false, .. } =
+            self.operations[at]
         else {
             return Ok(false);
         };
@@ -336,7 +338,7 @@ impl Plan<'_> {
     #[inline]
     pub(crate) fn logged(&self, at: usize) -> LoggedOperation<'_> {
         match self.operations[at] {
-            Operation::Insert { key, payload, time, shingle_count, signature }
+            Operation::Insert { key, payload, time, shingle_count, signature, .. }
                 if self.merged.is_empty() =>
             {
                 let payload = payload.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The write path: check, decide, append, apply, and wait for what `Ok` promises.
 
-use super::batch::{Batch, Operation, Written};
+use super::batch::{Batch, Written};
+use super::operation::Operation;
 use super::plan::{Plan, key_hashes, plan};
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,

@@ -10,7 +10,7 @@ use crate::index::read::{Alike, Fetch, Guard};
 use crate::index::state::core::Core;
 use crate::index::state::versions::Snapshot;
 use crate::index::write::admit;
-use crate::index::write::batch::Operation;
+use crate::index::write::operation::Operation;
 use crate::keyed::RandomState;
 use crate::{Error, Original, Result};
 use std::collections::HashMap;
