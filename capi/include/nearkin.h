@@ -233,9 +233,9 @@ typedef struct {
   bool complete;
 } nk_answer_view;
 
-// Says whether a call is to end now: any number but 0 means yes. It is asked often, also by several
-// threads at once, so it should only read a flag, which a signal handler or another thread sets. It
-// must not throw.
+// Says whether a call is to end now: any number but 0 means yes. It is asked often, also by
+// several threads at once, so it should only read a flag, which a signal handler or another thread
+// sets. It must not throw.
 typedef int (*nk_cancel)(void *user_data);
 
 // An event. The struct and its bytes are valid until the listener returns.
@@ -668,8 +668,8 @@ nk_status nk_query_filter(const nk_query *query,
                           nk_release release,
                           nk_error **error);
 
-// Ends calls with these conditions early, as soon as `cancel` says so: within .2 seconds, also while
-// one document is compared with many. As after a deadline, a query returns what it found, with
+// Ends calls with these conditions early, as soon as `cancel` says so, also while one document is
+// compared with many. As after a deadline, a query returns what it found, with
 // `complete` false; other calls fail with `NK_CANCELLED`, and an admission writes nothing. Null
 // removes the condition. The data are released as those of `nk_query_filter`.
 nk_status nk_query_cancel_if(const nk_query *query,

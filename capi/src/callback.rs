@@ -18,9 +18,9 @@ pub type nk_filter = Option<
     ) -> c_int,
 >;
 
-/// Says whether a call is to end now: any number but 0 means yes. It is asked often, also by several
-/// threads at once, so it should only read a flag, which a signal handler or another thread sets. It
-/// must not throw.
+/// Says whether a call is to end now: any number but 0 means yes. It is asked often, also by
+/// several threads at once, so it should only read a flag, which a signal handler or another thread
+/// sets. It must not throw.
 pub type nk_cancel = Option<unsafe extern "C" fn(user_data: *mut c_void) -> c_int>;
 
 /// Called once with the data of a callback, after the last call of that callback. May be null.

@@ -22,8 +22,8 @@ handle!(nk_query, RwLock<Asked>, "query");
 /// changes them has the old or the new ones.
 #[derive(Clone, Default)]
 pub(crate) struct Asked {
-    /// All but filter and cancel, which a caller may remove. Its deadline was checked, but counts from the
-    /// making of the handle: each call replaces it.
+    /// All but filter and cancel, which a caller may remove. Its deadline was checked, but counts
+    /// from the making of the handle: each call replaces it.
     conditions: Conditions<'static>,
     /// In milliseconds from the beginning of a call.
     deadline_ms: Option<f64>,
@@ -186,8 +186,8 @@ pub unsafe extern "C" fn nk_query_filter(
     })
 }
 
-/// Ends calls with these conditions early, as soon as `cancel` says so: within .2 seconds, also while
-/// one document is compared with many. As after a deadline, a query returns what it found, with
+/// Ends calls with these conditions early, as soon as `cancel` says so, also while one document is
+/// compared with many. As after a deadline, a query returns what it found, with
 /// `complete` false; other calls fail with `NK_CANCELLED`, and an admission writes nothing. Null
 /// removes the condition. The data are released as those of `nk_query_filter`.
 #[unsafe(no_mangle)]
