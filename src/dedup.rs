@@ -15,7 +15,10 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Alike, Answer, Batch, Error, Index, Key, Match, Original, Result, Signature};
+use crate::{
+    Alike, Answer, Batch, Conditions, Error, ErrorKind, Index, Key, Match, Original, Result,
+    Signature,
+};
 
 pub use against::{Against, Verified};
 use cache::Cache;
@@ -93,6 +96,8 @@ pub struct Dedup<'a> {
     /// The last rank that was decided.
     last: Option<u64>,
     cache: Cache,
+    /// Only how a search is stopped.
+    stopping: Conditions<'static>,
 }
 
 /// The kept documents that are most similar to a document, as [`Dedup::look_up`] or
@@ -117,7 +122,35 @@ impl<'a> Dedup<'a> {
             return Err(Error::invalid("the index of those kept must be one of documents"));
         }
         let alike = alike.into().check()?.to_decide();
-        Ok(Self { kept, alike, last: None, cache: Cache::default() })
+        Ok(Self {
+            kept,
+            alike,
+            last: None,
+            cache: Cache::default(),
+            stopping: Conditions::default(),
+        })
+    }
+
+    /// Ends a call with `Cancelled` as soon as this returns true. It is called as often as that of
+    /// [`Conditions::cancel_if`]: between blocks of comparisons, also
+    /// for a single document. A decision that was cancelled keeps none of its documents.
+    #[must_use]
+    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.stopping = self.stopping.cancel_if(cancel);
+        self
+    }
+
+    /// The answers of queries for these signatures.
+    fn answers(&self, signatures: &[Signature], alike: Alike, limit: usize) -> Result<Vec<Answer>> {
+        let conditions = self.stopping.clone().alike(alike).limit(limit);
+        let answers = self.kept.queries(signatures).conditions(conditions).run()?;
+        refuse_partial(&answers)?;
+        Ok(answers)
+    }
+
+    /// An error if the caller cancels the call.
+    fn go_on(&self) -> Result<()> {
+        if self.stopping.stop.is_due() { Err(cancelled()) } else { Ok(()) }
     }
 
     /// Undoes the decisions on this rank and all later ones, which are decided again: after an
@@ -152,7 +185,7 @@ impl<'a> Dedup<'a> {
     /// `Mismatch` (signatures made with other parameters), and the errors of a query.
     pub fn look_up(&self, signatures: &[Signature]) -> Result<Vec<LookedUp>> {
         let params = self.kept.params();
-        let answers = self.kept.queries(signatures).alike(self.alike).limit(1).run()?;
+        let answers = self.answers(signatures, self.alike, 1)?;
         let nearest = |answer: Answer| {
             let nearest = answer.matches.first().map(|found| {
                 let containment = found.containment.map(|containment| containment.estimate);
@@ -170,13 +203,13 @@ impl<'a> Dedup<'a> {
     ///
     /// Those of [`Dedup::look_up`].
     pub fn look_up_candidates(&self, signatures: &[Signature]) -> Result<Vec<LookedUp>> {
-        let queries = self.kept.queries(signatures).alike(self.alike).limit(CANDIDATES_MAX);
+        let answers = self.answers(signatures, self.alike, CANDIDATES_MAX)?;
         let looked_up = |answer: Answer| LookedUp {
             nearest: None,
             candidates: answer.matches.iter().map(KeptCandidate::stored).collect(),
             change: answer.change,
         };
-        Ok(queries.run()?.into_iter().map(looked_up).collect())
+        Ok(answers.into_iter().map(looked_up).collect())
     }
 
     /// Decides the next documents, in order of their ranks: the estimate finds candidates, and the
@@ -206,6 +239,7 @@ impl<'a> Dedup<'a> {
         let mut fresh = Fresh::new(self.kept.params(), self.alike, signatures.len());
         let mut decided = Vec::with_capacity(signatures.len());
         for (at, (signature, found)) in signatures.iter().zip(found).enumerate() {
+            self.go_on()?;
             let mut candidates = found.candidates.clone();
             fresh.matches(at, signature, |found| {
                 let (rank, equal_rows) = (ranks[found.at], found.equal_rows);
@@ -251,6 +285,7 @@ impl<'a> Dedup<'a> {
         let mut fresh = Fresh::new(params, self.alike, signatures.len());
         let mut decided = Vec::with_capacity(signatures.len());
         for (at, (signature, found)) in signatures.iter().zip(found).enumerate() {
+            self.go_on()?;
             let rows = found.nearest.map_or(0, |nearest| nearest.equal_rows());
             // If both are equally similar, the one in the index is named: it was kept earlier.
             let nearest = match fresh.nearest(at, signature) {
@@ -303,7 +338,7 @@ impl<'a> Dedup<'a> {
         let wide = self.alike.for_verification();
         let signatures: Vec<Signature> =
             documents.iter().map(|(_, document)| document.signature().clone()).collect();
-        let stored = self.kept.queries(&signatures).alike(wide).run()?;
+        let stored = self.answers(&signatures, wide, usize::MAX)?;
         let mut fresh = Fresh::new(self.kept.params(), wide, documents.len());
         let mut decided = Vec::with_capacity(documents.len());
         for (at, stored) in stored.iter().enumerate() {
@@ -382,6 +417,7 @@ impl<'a> Dedup<'a> {
     ) -> Result<Option<Duplicate>> {
         let (mut best, mut alike) = (None::<Duplicate>, self.alike);
         for KeptCandidate { rank, fresh, .. } in candidates {
+            self.go_on()?;
             let stored;
             let other = if let Some(other) = fresh {
                 &documents[*other].1
@@ -432,6 +468,15 @@ impl KeptCandidate {
     fn order(&self) -> (Reverse<u32>, u64) {
         (Reverse(self.equal_rows), self.rank)
     }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the deduplication was cancelled; nothing of this call counts")
+}
+
+/// An error if queries were stopped before their end.
+fn refuse_partial(answers: &[Answer]) -> Result<()> {
+    if answers.iter().all(|answer| answer.complete) { Ok(()) } else { Err(cancelled()) }
 }
 
 /// The rank of a kept document.

@@ -233,6 +233,11 @@ typedef struct {
   bool complete;
 } nk_answer_view;
 
+// Says whether a call is to end now: any number but 0 means yes. It is asked often, also by
+// several threads at once, so it should only read a flag, which a signal handler or another thread
+// sets. It must not throw.
+typedef int (*nk_cancel)(void *user_data);
+
 // An event. The struct and its bytes are valid until the listener returns.
 typedef struct {
   // Which event it is.
@@ -244,8 +249,8 @@ typedef struct {
 } nk_event;
 
 // Receives the events of an index, one at a time, on a thread that calls the index or on the
-// maintenance thread, which waits until it returns. It may call the index, but must not throw, nor
-// close the index.
+// maintenance thread, which waits until it returns. It may call the index, but must not throw.
+// Closing and compacting the index there would wait for the listener itself: `NK_INVALID`.
 typedef void (*nk_listener)(void *user_data,
                             const nk_event *event);
 
@@ -454,7 +459,9 @@ nk_status nk_index_temporary(const nk_params *params,
 
 // Closes an index: waits for running calls, flushes, and releases the folder, so that another
 // process may open it. The handle stays; calls through it fail with `NK_CLOSED` until it is freed.
-// Snapshots and answers keep working. A second close does nothing.
+// Snapshots and answers keep working. A second close does nothing. Errors: those of
+// `nk_index_flush`; `NK_INVALID`, and the index stays open, in a listener of the index and in the
+// callback of a compaction, for whose end this call would wait. Within a filter it may be called.
 nk_status nk_index_close(const nk_index *index,
                          nk_error **error);
 
@@ -498,6 +505,17 @@ nk_status nk_index_remove_prefix(const nk_index *index,
                                  uint64_t *removed,
                                  nk_error **error);
 
+// Like `nk_index_remove_prefix`, and ends early if `cancel`, which may be null, says so: the error
+// is `NK_CANCELLED` then, and what was removed before stays removed. `cancel` is not called after
+// the call.
+nk_status nk_index_remove_prefix_until(const nk_index *index,
+                                       const void *prefix,
+                                       size_t prefix_len,
+                                       nk_cancel cancel,
+                                       void *user_data,
+                                       uint64_t *removed,
+                                       nk_error **error);
+
 // Writes a batch as one change: all of it or nothing, with one sync. The batch is not changed.
 // `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the
 // number of the change. Both may be null. Errors: those of `nk_index_insert`.
@@ -525,6 +543,14 @@ nk_status nk_index_flush(const nk_index *index,
 nk_status nk_index_compact(const nk_index *index,
                            nk_error **error);
 
+// Like `nk_index_compact`, and ends early if `cancel`, which may be null, says so: the error is
+// `NK_CANCELLED` then, and nothing has changed. `cancel` is not called after the call. It may call
+// the index, but neither compact nor close it: `NK_INVALID`.
+nk_status nk_index_compact_until(const nk_index *index,
+                                 nk_cancel cancel,
+                                 void *user_data,
+                                 nk_error **error);
+
 // Does what maintenance is due, a step at a time: for indexes with "maintenance=inline".
 // `did_work` (may be null) says whether there was any. Errors: those of `nk_index_flush`.
 nk_status nk_index_maintain(const nk_index *index,
@@ -538,6 +564,15 @@ nk_status nk_verify(const nk_readable *of,
                     bool *is_intact,
                     nk_text **report,
                     nk_error **error);
+
+// Like `nk_verify`, and ends early if `cancel`, which may be null, says so: the error is
+// `NK_CANCELLED` then. `cancel` is not called after the call.
+nk_status nk_verify_until(const nk_readable *of,
+                          nk_cancel cancel,
+                          void *user_data,
+                          bool *is_intact,
+                          nk_text **report,
+                          nk_error **error);
 
 // Copies an index, as it is now or as a reader sees it, into the new folder `path`. Writes go on.
 // Errors: `NK_EXISTS`, `NK_INVALID` if the folder has content, `NK_IO`.
@@ -632,6 +667,16 @@ nk_status nk_query_filter(const nk_query *query,
                           void *user_data,
                           nk_release release,
                           nk_error **error);
+
+// Ends calls with these conditions early, as soon as `cancel` says so, also while one document is
+// compared with many. As after a deadline, a query returns what it found, with
+// `complete` false; other calls fail with `NK_CANCELLED`, and an admission writes nothing. Null
+// removes the condition. The data are released as those of `nk_query_filter`.
+nk_status nk_query_cancel_if(const nk_query *query,
+                             nk_cancel cancel,
+                             void *user_data,
+                             nk_release release,
+                             nk_error **error);
 
 // Opens an index for reading. A reader writes nothing, needs no lock, and shows the state of this
 // call until `nk_reader_refresh`. `options` may be null. Errors: `NK_NOT_FOUND`, `NK_UNSETTLED`,

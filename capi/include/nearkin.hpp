@@ -92,6 +92,10 @@ inline void tell(void *data, const nk_event *event) noexcept {
   (*static_cast<Listener *>(data))(event->kind, string_of(event->message), string_of(event->json));
 }
 
+typedef std::function<bool()> Cancel;
+
+inline int cancel(void *data) noexcept { return (*static_cast<Cancel *>(data))() ? 1 : 0; }
+
 template <typename T>
 void release(void *data) noexcept {
   delete static_cast<T *>(data);
@@ -230,6 +234,20 @@ class Query {
     std::unique_ptr<Filter> owned(new Filter(std::move(filter)));
     detail::call(&nk_query_filter, get(), &detail::filter, static_cast<void *>(owned.get()),
                  &detail::release<Filter>);
+    owned.release();
+    return *this;
+  }
+  // Ends calls early, as soon as `cancel` returns true. It must not throw, should only read a flag,
+  // and may be called by several threads at once. An empty one removes the condition.
+  Query &cancel_if(std::function<bool()> cancel) {
+    if (!cancel) {
+      detail::call(&nk_query_cancel_if, get(), static_cast<nk_cancel>(nullptr),
+                   static_cast<void *>(nullptr), static_cast<nk_release>(nullptr));
+      return *this;
+    }
+    std::unique_ptr<detail::Cancel> owned(new detail::Cancel(std::move(cancel)));
+    detail::call(&nk_query_cancel_if, get(), &detail::cancel, static_cast<void *>(owned.get()),
+                 &detail::release<detail::Cancel>);
     owned.release();
     return *this;
   }
@@ -418,6 +436,12 @@ class Index : public Readable<nk_index> {
   void write(class Batch &batch);
   void flush() { detail::call(&nk_index_flush, owned_.get()); }
   void compact() { detail::call(&nk_index_compact, owned_.get()); }
+  // Ends early, with NK_CANCELLED, as soon as `cancel` returns true.
+  void compact(std::function<bool()> cancel) {
+    detail::call(&nk_index_compact_until, owned_.get(),
+                 cancel ? &detail::cancel : static_cast<nk_cancel>(nullptr),
+                 static_cast<void *>(&cancel));
+  }
   void sync() { detail::call(&nk_index_sync, owned_.get(), static_cast<uint64_t *>(nullptr)); }
   void close() { detail::call(&nk_index_close, owned_.get()); }
 

@@ -3,6 +3,7 @@
 use crate::bytes::nk_bytes;
 use engine::Event;
 use std::ffi::{c_int, c_void};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Decides by key and payload whether a stored document counts: any number but 0 means yes. Several
@@ -17,12 +18,17 @@ pub type nk_filter = Option<
     ) -> c_int,
 >;
 
+/// Says whether a call is to end now: any number but 0 means yes. It is asked often, also by
+/// several threads at once, so it should only read a flag, which a signal handler or another thread
+/// sets. It must not throw.
+pub type nk_cancel = Option<unsafe extern "C" fn(user_data: *mut c_void) -> c_int>;
+
 /// Called once with the data of a callback, after the last call of that callback. May be null.
 pub type nk_release = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
 /// Receives the events of an index, one at a time, on a thread that calls the index or on the
-/// maintenance thread, which waits until it returns. It may call the index, but must not throw, nor
-/// close the index.
+/// maintenance thread, which waits until it returns. It may call the index, but must not throw.
+/// Closing and compacting the index there would wait for the listener itself: `NK_INVALID`.
 pub type nk_listener = Option<unsafe extern "C" fn(user_data: *mut c_void, event: *const nk_event)>;
 
 /// The kind of an event. Later versions may add numbers.
@@ -107,6 +113,41 @@ impl Filter {
             (self.call)(self.user.data, key_data, key.len(), payload_data, payload.len())
         };
         counts != 0
+    }
+}
+
+/// The caller's wish to end calls, with its data.
+#[derive(Clone)]
+pub(crate) struct Cancel {
+    call: unsafe extern "C" fn(*mut c_void) -> c_int,
+    user: Arc<UserData>,
+}
+
+impl Cancel {
+    /// `None` if the function is null; its data are released then, too.
+    pub(crate) fn new(call: nk_cancel, data: *mut c_void, release: nk_release) -> Option<Self> {
+        let user = Arc::new(UserData { data, release });
+        call.map(|call| Self { call, user })
+    }
+
+    /// For one call, after which nothing of it is used: there is nothing to release.
+    pub(crate) fn of_call(call: nk_cancel, data: *mut c_void) -> Option<Self> {
+        Self::new(call, data, None)
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        // SAFETY: the header demands a function of this type that does not throw; the data are
+        // valid until they are released, or during the call if there is nothing to release them.
+        unsafe { (self.call)(self.user.data) != 0 }
+    }
+}
+
+/// The answer of a progress function of the engine: continue, unless the caller wants to end.
+pub(crate) fn go_on(cancel: Option<&Cancel>) -> ControlFlow<()> {
+    if cancel.is_some_and(Cancel::is_due) {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
     }
 }
 

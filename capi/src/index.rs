@@ -2,6 +2,7 @@
 
 use crate::batch::nk_batch;
 use crate::bytes::{bytes, fill, path, payload, put_if_wanted};
+use crate::callback::{Cancel, go_on, nk_cancel};
 use crate::error::{giving, guarded, making, nk_error, telling};
 use crate::params::{nk_options, nk_params, options_of};
 use crate::places::lock;
@@ -125,7 +126,9 @@ pub unsafe extern "C" fn nk_index_temporary(
 
 /// Closes an index: waits for running calls, flushes, and releases the folder, so that another
 /// process may open it. The handle stays; calls through it fail with `NK_CLOSED` until it is freed.
-/// Snapshots and answers keep working. A second close does nothing.
+/// Snapshots and answers keep working. A second close does nothing. Errors: those of
+/// `nk_index_flush`; `NK_INVALID`, and the index stays open, in a listener of the index and in the
+/// callback of a compaction, for whose end this call would wait. Within a filter it may be called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_close(
     index: *const nk_index,
@@ -210,6 +213,27 @@ pub unsafe extern "C" fn nk_index_remove_prefix(
     telling(error, removed, || {
         let prefix = bytes(prefix, prefix_len, "prefix")?;
         Ok(table::get(index)?.index()?.remove_prefix(prefix)?)
+    })
+}
+
+/// Like `nk_index_remove_prefix`, and ends early if `cancel`, which may be null, says so: the error
+/// is `NK_CANCELLED` then, and what was removed before stays removed. `cancel` is not called after
+/// the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_remove_prefix_until(
+    index: *const nk_index,
+    prefix: *const c_void,
+    prefix_len: usize,
+    cancel: nk_cancel,
+    user_data: *mut c_void,
+    removed: *mut u64,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    telling(error, removed, || {
+        let (prefix, cancel) =
+            (bytes(prefix, prefix_len, "prefix")?, Cancel::of_call(cancel, user_data));
+        let mut progress = |_| go_on(cancel.as_ref());
+        Ok(table::get(index)?.index()?.remove_prefix_with(prefix, &mut progress)?)
     })
 }
 

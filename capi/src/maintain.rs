@@ -1,6 +1,7 @@
 //! Maintenance of an index: durability, flush, compaction, verification, backups, statistics.
 
 use crate::bytes::{Out, path, put_if_wanted};
+use crate::callback::{Cancel, go_on, nk_cancel};
 use crate::error::{guarded, making, nk_error, telling};
 use crate::index::nk_index;
 use crate::readable::{Source, nk_readable};
@@ -9,7 +10,7 @@ use crate::status::{Failure, nk_status};
 use crate::table;
 use engine::Verification;
 use serde_json::json;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 /// Makes all writes before the call durable, whatever the durability of the index. `change` (may be
 /// null) is the number of the last durable change. Errors: `NK_UNKNOWN`, `NK_POISONED`,
@@ -41,6 +42,22 @@ pub unsafe extern "C" fn nk_index_compact(
     error: *mut *mut nk_error,
 ) -> nk_status {
     guarded(error, || Ok(table::get(index)?.index()?.compact()?))
+}
+
+/// Like `nk_index_compact`, and ends early if `cancel`, which may be null, says so: the error is
+/// `NK_CANCELLED` then, and nothing has changed. `cancel` is not called after the call. It may call
+/// the index, but neither compact nor close it: `NK_INVALID`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_compact_until(
+    index: *const nk_index,
+    cancel: nk_cancel,
+    user_data: *mut c_void,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let cancel = Cancel::of_call(cancel, user_data);
+        Ok(table::get(index)?.index()?.compact_with(&mut |_| go_on(cancel.as_ref()))?)
+    })
 }
 
 /// Does what maintenance is due, a step at a time: for indexes with "maintenance=inline".
@@ -80,20 +97,42 @@ pub unsafe extern "C" fn nk_verify(
     report: *mut *mut nk_text,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let is_intact = Out::required(is_intact, "is_intact")?;
-        let Verification { documents, problems, .. } =
-            call_files!(of, "nk_verify", files => files.verify())?;
-        let described = problems.iter().map(
-            |problem| json!({ "kind": problem.kind().as_str(), "message": problem.to_string() }),
-        );
-        let json = json!({ "documents": documents, "problems": described.collect::<Vec<_>>() });
-        if !report.is_null() {
-            put_if_wanted(report, table::make(Text::json(&json)?)?);
-        }
-        is_intact.put(problems.is_empty());
-        Ok(())
-    })
+    guarded(error, || verified(of, None, is_intact, report))
+}
+
+/// Like `nk_verify`, and ends early if `cancel`, which may be null, says so: the error is
+/// `NK_CANCELLED` then. `cancel` is not called after the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_verify_until(
+    of: *const nk_readable,
+    cancel: nk_cancel,
+    user_data: *mut c_void,
+    is_intact: *mut bool,
+    report: *mut *mut nk_text,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || verified(of, Cancel::of_call(cancel, user_data).as_ref(), is_intact, report))
+}
+
+fn verified(
+    of: *const nk_readable,
+    cancel: Option<&Cancel>,
+    is_intact: *mut bool,
+    report: *mut *mut nk_text,
+) -> Result<(), Failure> {
+    let is_intact = Out::required(is_intact, "is_intact")?;
+    let mut progress = |_| go_on(cancel);
+    let Verification { documents, problems, .. } =
+        call_files!(of, "nk_verify", files => files.verify_with(&mut progress))?;
+    let described = problems
+        .iter()
+        .map(|problem| json!({ "kind": problem.kind().as_str(), "message": problem.to_string() }));
+    let json = json!({ "documents": documents, "problems": described.collect::<Vec<_>>() });
+    if !report.is_null() {
+        put_if_wanted(report, table::make(Text::json(&json)?)?);
+    }
+    is_intact.put(problems.is_empty());
+    Ok(())
 }
 
 /// Copies an index, as it is now or as a reader sees it, into the new folder `path`. Writes go on.

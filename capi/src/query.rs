@@ -2,7 +2,7 @@
 //! engine parses and checks them; no condition is named here but those with a meaning for handles.
 
 use crate::bytes::{bytes, text};
-use crate::callback::{Filter, nk_filter, nk_release};
+use crate::callback::{Cancel, Filter, nk_cancel, nk_filter, nk_release};
 use crate::error::{guarded, making, nk_error};
 use crate::status::{Failure, nk_status};
 use crate::table::{self, handle};
@@ -22,12 +22,13 @@ handle!(nk_query, RwLock<Asked>, "query");
 /// changes them has the old or the new ones.
 #[derive(Clone, Default)]
 pub(crate) struct Asked {
-    /// All but the filter, which a caller may remove. Its deadline was checked, but counts from the
-    /// making of the handle: each call replaces it.
+    /// All but filter and cancel, which a caller may remove. Its deadline was checked, but counts
+    /// from the making of the handle: each call replaces it.
     conditions: Conditions<'static>,
     /// In milliseconds from the beginning of a call.
     deadline_ms: Option<f64>,
     filter: Option<Filter>,
+    cancel: Option<Cancel>,
     relate: Option<f64>,
     keep: Option<Keep>,
 }
@@ -84,9 +85,12 @@ impl Asked {
     }
 
     fn conditions(self) -> Conditions<'static> {
-        let Self { mut conditions, deadline_ms, filter, .. } = self;
+        let Self { mut conditions, deadline_ms, filter, cancel, .. } = self;
         if let Some(filter) = filter {
             conditions = conditions.filter(move |key, payload| filter.passes(key, payload));
+        }
+        if let Some(cancel) = cancel {
+            conditions = conditions.cancel_if(move || cancel.is_due());
         }
         let span = deadline_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
         match span.and_then(|span| Instant::now().checked_add(span)) {
@@ -177,6 +181,28 @@ pub unsafe extern "C" fn nk_query_filter(
         let filter = Filter::new(filter, user_data, release);
         let former = std::mem::replace(&mut write(&query).filter, filter);
         // Without the lock: the caller's release function may use this handle.
+        drop(former);
+        Ok(())
+    })
+}
+
+/// Ends calls with these conditions early, as soon as `cancel` says so, also while one document is
+/// compared with many. As after a deadline, a query returns what it found, with
+/// `complete` false; other calls fail with `NK_CANCELLED`, and an admission writes nothing. Null
+/// removes the condition. The data are released as those of `nk_query_filter`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_query_cancel_if(
+    query: *const nk_query,
+    cancel: nk_cancel,
+    user_data: *mut c_void,
+    release: nk_release,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let query = table::get(query)?;
+        // As in `nk_query_filter`.
+        let cancel = Cancel::new(cancel, user_data, release);
+        let former = std::mem::replace(&mut write(&query).cancel, cancel);
         drop(former);
         Ok(())
     })

@@ -55,8 +55,11 @@ pub unsafe extern "C" fn nk_sketch_items(
     error: *mut *mut nk_error,
 ) -> nk_status {
     making(error, signature, || {
-        let items = lent(items, items_len, "items")?.iter();
-        let items = items.map(|item| bytes(item.data, item.len, "an item"));
+        let items = lent(items, items_len, "items")?.iter().enumerate();
+        let items = items.map(|(number, item)| {
+            let named = || bytes(item.data, item.len, &format!("item {number} (counted from 0)"));
+            bytes(item.data, item.len, "an item").or_else(|_| named())
+        });
         Ok(sketcher_of(of)?.items(items.collect::<Result<Vec<_>, Failure>>()?)?)
     })
 }

@@ -51,6 +51,18 @@ int main(int, char **arguments) {
   filtered.filter(nullptr);
   CHECK(index.similar_to(signature, filtered).matches.size() == 1);
 
+  // Calls that the program ends.
+  Query ended;
+  ended.cancel_if([] { return true; });
+  CHECK(is_refused([&] { index.admit("tenant-c/x", signature, ended); }, NK_CANCELLED));
+  ended.cancel_if(nullptr);
+  CHECK(index.similar_to(signature, ended).complete);
+  index.flush();
+  index.insert("tenant-a/other", signature);
+  CHECK(is_refused([&] { index.compact([] { return true; }); }, NK_CANCELLED));
+  index.compact(std::function<bool()>());
+  index.remove("tenant-a/other");
+
   // An index over which another one is moved is closed: nothing is left to replay.
   index = Index::temporary(Params("threshold=0.7"));
   const Index again = Index::open(path, kept);

@@ -28,6 +28,15 @@
     error = NULL;                                       \
   } while (0)
 
+/* The call is refused with a message that begins so. */
+#define REFUSES(begin, call)                                              \
+  do {                                                                    \
+    CHECK((call) == NK_INVALID);                                          \
+    CHECK(strncmp(nk_error_message(error), (begin), strlen(begin)) == 0); \
+    CHECK(nk_free(error) == NK_OK);                                       \
+    error = NULL;                                                         \
+  } while (0)
+
 static nk_error *error = NULL;
 static char folder[512];
 
@@ -228,15 +237,21 @@ static void writing(void) {
   OK(nk_batch_size(batch, &operations, NULL, &error));
   CHECK(operations == 0);
   OK(nk_index_write(index, batch, NULL, 0, NULL, &error));
+  OK(nk_batch_remove(batch, "q1", 2, &error));
+  OK(nk_batch_insert(batch, "", 0, fox, NULL, 0, 0, &error));
+  REFUSES("document 1 (counted from 0), key \"\": ", nk_index_write(index, batch, NULL, 0, NULL, &error));
   OK(nk_index_remove(index, "q1", 2, &outcome, &error));
   CHECK(outcome == NK_REMOVED);
   OK(nk_count(NK_READ(index), &documents, &change, &error));
   CHECK(documents == 2 && change > 4);
   OK(nk_index_remove_prefix(index, "q", 1, &removed, &error));
   CHECK(removed == 1);
+  OK(nk_index_remove_prefix_until(index, "q", 1, NULL, NULL, &removed, &error));
+  CHECK(removed == 0);
   OK(nk_index_sync(index, &change, &error));
   OK(nk_index_flush(index, &error));
   OK(nk_index_compact(index, &error));
+  OK(nk_index_compact_until(index, NULL, NULL, &error));
   OK(nk_index_maintain(index, &did_work, &error));
   nk_free(batch);
   nk_free(copy);
@@ -260,6 +275,8 @@ static void sketching(void) {
   OK(nk_signature_get(signature, NULL, &shingles, &error));
   CHECK(shingles == 3);
   FAILS(NK_EMPTY, nk_sketch_items(NK_SKETCH(sketcher), items, 0, &signature, &error));
+  items[1].data = NULL;
+  REFUSES("item 1 (counted from 0)", nk_sketch_items(NK_SKETCH(sketcher), items, 3, &signature, &error));
   nk_free(sketcher);
   OK(nk_sketcher_new(words, &sketcher, &error));
   of_text = signature_of(sketcher, FOX);
@@ -340,6 +357,7 @@ static void querying(void) {
   nk_free(query);
   CHECK(releases == 3);
   FAILS(NK_BAD_HANDLE, nk_query_filter(query, only_b, &calls, release, &error));
+  FAILS(NK_BAD_HANDLE, nk_query_cancel_if(query, NULL, &calls, release, &error));
   CHECK(releases == 3);
   nk_free(index);
   /* An answer outlives the index. */
@@ -582,6 +600,7 @@ static void reading_beside(void) {
   CHECK(yes && strstr(nk_text_get(json), "\"problems\":[]") != NULL);
   OK(nk_verify(NK_READ(reader), &yes, NULL, &error));
   FAILS(NK_BAD_HANDLE, nk_verify(NK_READ(snapshot), &yes, NULL, &error));
+  OK(nk_verify_until(NK_READ(reader), NULL, NULL, &yes, NULL, &error));
   OK(nk_backup(NK_READ(reader), path_of("copy"), strlen(path_of("copy")), &error));
   OK(nk_backup(NK_READ(index), path_of("copy2"), strlen(path_of("copy2")), &error));
   FAILS(NK_BAD_HANDLE, nk_backup(NK_READ(snapshot), "x", 1, &error));

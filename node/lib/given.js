@@ -2,16 +2,20 @@
 
 // Checks and converts arguments. A wrong type is a `TypeError`, as for Node's own calls.
 
-/** @import { Abortable, Document, Edit, InsertOptions, Key, Newcomer, Time } from './types.js' */
-
+const { types: kinds } = require('node:util');
+const { bytesOf, keyOf, msOf } = require('./bytes.js');
 const { native } = require('./load.js');
 
-/** Half of a surrogate pair, which has no UTF-8. */
-const HALF = /\p{Cs}/u;
+/**
+ * @import {
+ *   Abortable, AdmitOptions, Document, Edit, InsertOptions, Key, Newcomer, Signal,
+ * } from './types.js'
+ */
 
 /**
  * A copy of an object of options without what is undefined. A name that is not among `types` is
- * refused, for a misspelt option would be ignored; so is a value of another type.
+ * refused, for a misspelt option would be ignored; so is a value of another type. The copy has no
+ * prototype: a program may have polluted `Object.prototype`.
  * @param {object} options
  * @param {Record<string, string>} types Names, each with the types of `typeof`, or with `Date`; `any`
  *   is not checked.
@@ -22,15 +26,14 @@ function checked(options, types, name = 'options') {
   if (options === null || typeof options !== 'object') {
     throw new TypeError(`${name} must be an object`);
   }
-  /** @type {any} */
-  const found = {};
+  const found = Object.create(null);
   for (const [option, value] of Object.entries(options)) {
     const expected = types[option];
-    if (expected === undefined) {
+    if (!Object.hasOwn(types, option)) {
       throw new TypeError(`unknown option ${option}: there are ${Object.keys(types).join(', ')}`);
     }
     if (value === undefined) continue;
-    const type = value instanceof Date ? 'Date' : typeof value;
+    const type = kinds.isDate(value) ? 'Date' : typeof value;
     if (expected !== 'any' && !expected.split('|').includes(type)) {
       throw new TypeError(`${option} must be of type ${expected.replaceAll('|', ' or ')}`);
     }
@@ -51,45 +54,10 @@ function snake(name) {
  */
 function settingsOf(options) {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [snake(name), String(value)]));
-}
-
-/**
- * A path of the file system.
- * @param {string} path
- */
-function pathOf(path) {
-  if (typeof path !== 'string') throw new TypeError('path must be a string');
-  return path;
-}
-
-/**
- * A key for the native part.
- * @param {Key} key
- * @param {string} [name]
- * @returns {string | Buffer}
- */
-function keyOf(key, name = 'key') {
-  if (typeof key === 'string') {
-    if (HALF.test(key)) throw new TypeError(`${name} has half of a surrogate pair`);
-    return key;
-  }
-  if (key instanceof Uint8Array) return bytesOf(key, name);
-  throw new TypeError(`${name} must be a string or a Uint8Array`);
-}
-
-/**
- * A buffer over the same bytes.
- * @param {string | Uint8Array} bytes
- * @param {string} name
- */
-function bytesOf(bytes, name) {
-  if (typeof bytes === 'string') return Buffer.from(bytes, 'utf8');
-  if (!(bytes instanceof Uint8Array)) {
-    throw new TypeError(`${name} must be a string or a Uint8Array`);
-  }
-  if (Buffer.isBuffer(bytes)) return bytes;
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // The native part reads inherited names, too.
+  const settings = Object.create(null);
+  for (const [name, value] of given) settings[snake(name)] = String(value);
+  return settings;
 }
 
 /**
@@ -108,21 +76,34 @@ function documentOf(document) {
     return Array.from(document, (item) => (typeof item === 'string' ? item : bytesOf(item, 'item')));
   }
   const { bytes, shingleCount, id } = document;
-  if (bytes instanceof Uint8Array && typeof id === 'bigint') {
+  if (kinds.isUint8Array(bytes) && typeof id === 'bigint') {
     return { bytes: bytesOf(bytes, 'bytes'), shingleCount, id };
   }
   throw new TypeError(problem);
 }
 
 /**
- * Milliseconds since 1970.
- * @param {Time} time
+ * The signal among options that were checked, or that `checked` will check.
+ * @param {Abortable} options
+ * @returns {Signal | undefined}
  */
-function msOf(time) {
-  if (typeof time !== 'number' && !(time instanceof Date)) {
-    throw new TypeError('time must be a Date or milliseconds');
+function signalOf(options) {
+  const given = options && Object.hasOwn(options, 'signal') ? options.signal : undefined;
+  if (given === undefined) return undefined;
+  /** @type {any} Not `instanceof`: a program may have a signal of another realm, or a polyfill. */
+  const signal = given;
+  if (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function') {
+    throw new TypeError('signal must be an AbortSignal');
   }
-  return Number(time);
+  return signal;
+}
+
+/**
+ * The signal of a call that takes no other option.
+ * @param {Abortable} options
+ */
+function signalAlone(options) {
+  return signalOf(checked(options, { signal: 'any' }));
 }
 
 /** @type {Record<keyof (Newcomer & Abortable), string>} */
@@ -144,26 +125,55 @@ function insertOf(key, document, options) {
   };
 }
 
+// The native part would read a field that is missing from `Object.prototype`: none is missing.
+
+/**
+ * A removal for the native part.
+ * @param {Key} key
+ */
+function removalOf(key) {
+  return { key: keyOf(key), document: undefined, payload: undefined, timeMs: undefined };
+}
+
+/**
+ * A new payload for the native part.
+ * @param {Key} key
+ * @param {string | Uint8Array} payload
+ */
+function payloadOf(key, payload) {
+  return { ...removalOf(key), payload: bytesOf(payload, 'payload') };
+}
+
 /**
  * An edit for the native part. A forgotten document is an error, not a removal.
  * @param {Edit} edit
  */
 function editOf(edit) {
-  /** @type {any} */
-  const { key, remove, ...rest } = checked(edit, { ...INSERT, remove: 'boolean' }, 'an edit');
+  const given = checked(edit, { ...INSERT, remove: 'boolean' }, 'an edit');
+  const { key, remove, document, payload, time } = given;
+  delete given.remove;
   if (remove) {
-    if (Object.keys(rest).length > 0) throw new TypeError('a removal has no document or payload');
-    return { key: keyOf(key) };
+    if (Object.keys(given).length > 1) throw new TypeError('a removal has no document or payload');
+    return removalOf(key);
   }
-  if ('document' in edit) return insertOf(key, rest.document, rest);
-  if (rest.payload === undefined || rest.time !== undefined) {
+  if (Object.hasOwn(edit, 'document')) return insertOf(key, document, given);
+  if (payload === undefined || time !== undefined) {
     throw new TypeError('an edit needs a document, or a payload alone, or `remove: true`');
   }
-  return { key: keyOf(key), payload: bytesOf(rest.payload, 'payload') };
+  return payloadOf(key, payload);
 }
 
 /**
- * An array with every element checked.
+ * A document to be admitted, for the native part.
+ * @param {Newcomer} newcomer
+ */
+function newcomerOf(newcomer) {
+  const given = checked(newcomer, INSERT, 'a newcomer');
+  return insertOf(given.key, given.document, given);
+}
+
+/**
+ * An array with every element checked. An error names the element.
  * @template T, U
  * @param {Iterable<T>} all
  * @param {string} name
@@ -173,7 +183,25 @@ function listOf(all, name, each) {
   if (typeof all !== 'object' || all === null || !(Symbol.iterator in all)) {
     throw new TypeError(`${name} must be an array`);
   }
-  return Array.from(all, each);
+  return Array.from(all, (one, number) => {
+    try {
+      return each(one);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      throw new TypeError(`${name}[${number}]${keyIn(one)}: ${error.message}`, { cause: error });
+    }
+  });
+}
+
+/**
+ * The key of a refused row, for its error.
+ * @param {any} row
+ */
+function keyIn(row) {
+  const key = row !== null && typeof row === 'object' && Object.hasOwn(row, 'key') ? row.key : undefined;
+  if (typeof key !== 'string' && !kinds.isUint8Array(key)) return '';
+  const text = String(typeof key === 'string' ? key : Buffer.from(key));
+  return `, key ${JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}...` : text)}`;
 }
 
 /**
@@ -191,9 +219,9 @@ const TYPES = {
 
 /**
  * The engine's setting of each option.
- * @type {Record<string, string>}
+ * @type {Map<string, string>}
  */
-const SETTINGS = { reject: 'threshold' };
+const SETTINGS = new Map([['reject', 'threshold']]);
 
 /**
  * The conditions of a search, which the engine lists.
@@ -201,7 +229,7 @@ const SETTINGS = { reject: 'threshold' };
  */
 const QUERY = {};
 for (const [option, setting, takes] of native.listConditions()) {
-  SETTINGS[option] = setting;
+  SETTINGS.set(option, setting);
   QUERY[option] = TYPES[takes];
 }
 // Its bytes need not be text.
@@ -235,25 +263,39 @@ function termsOf(kind, options) {
   const types = TERMS[kind];
   const { prefix, signal, ...rest } = checked(options, types);
   let settings = '';
-  for (const name in rest) {
-    const value = rest[name] instanceof Date ? Number(rest[name]) : rest[name];
+  for (const [name, given] of Object.entries(rest)) {
+    const value = kinds.isDate(given) ? Number(given) : given;
     if (Number.isNaN(value)) throw new TypeError('NaN is no value of an option');
     if (value === Infinity && types[name].endsWith('Infinity')) continue;
-    settings += `${SETTINGS[name] ?? snake(name)}=${value}\n`;
+    settings += `${SETTINGS.get(name) ?? snake(name)}=${value}\n`;
   }
   return prefix === undefined ? [settings] : [settings, keyOf(prefix, 'prefix')];
 }
 
+/**
+ * A document to be admitted alone, and the options of its admission, for the native part.
+ * @param {Key} key
+ * @param {Document} document
+ * @param {AdmitOptions & InsertOptions & Abortable} options
+ */
+function admissionOf(key, document, options) {
+  const given = checked(options, { ...INSERT, ...ADMIT });
+  const { payload, time, ...rest } = given;
+  return { newcomers: [insertOf(key, document, { payload, time })], terms: termsOf('admit', rest) };
+}
+
 module.exports = {
-  bytesOf,
+  admissionOf,
   checked,
   documentOf,
   editOf,
   insertOf,
-  keyOf,
   listOf,
-  msOf,
-  pathOf,
+  newcomerOf,
+  payloadOf,
+  removalOf,
   settingsOf,
+  signalAlone,
+  signalOf,
   termsOf,
 };

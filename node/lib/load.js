@@ -26,8 +26,8 @@ function load() {
     }
   }
   throw new Error(
-    `nearkin has no native addon for ${name}. Reinstall without --omit=optional, or build it from ` +
-      `source with Rust: see NODE.md. Tried ${tried.join('; ')}`,
+    `nearkin finds no native addon for ${name}. Leave nearkin out of a bundle (external), install it ` +
+      `without --omit=optional, or build it from source: see NODE.md. Tried ${tried.join('; ')}`,
   );
 }
 

@@ -1,3 +1,3 @@
 // What the package exports, for TypeScript: its classes, and the shapes of their options and answers.
 export * from '../index.js';
-export type * from './types.js';
+export * from './types.js';

@@ -1,16 +1,17 @@
 'use strict';
 
 const { call, settled } = require('./call.js');
-const { pathOf } = require('./given.js');
+const { pathOf } = require('./bytes.js');
+const { signalAlone } = require('./given.js');
 const { of } = require('./load.js');
 const { Readable } = require('./readable.js');
 const { objectOf, verificationOf } = require('./shapes.js');
 
-/** @import { Abortable, Stats, Verification } from './types.js' */
+/** @import { Abortable, Path, Stats, Verification } from './types.js' */
 
 /**
  * The methods that `Index` and `Reader` share.
- * @template {string | Buffer} [K=string]
+ * @template {string | Uint8Array} [K=string]
  * @extends {Readable<K>}
  */
 class OpenHandle extends Readable {
@@ -22,7 +23,7 @@ class OpenHandle extends Readable {
    */
   async verify(options = {}) {
     const run = (/** @type {any} */ how) => of(this).verify(how);
-    return verificationOf(await call(options.signal, run, true));
+    return verificationOf(await call(signalAlone(options), run, true));
   }
 
   /** {@link verify} at once. @returns {Verification} */
@@ -32,7 +33,7 @@ class OpenHandle extends Readable {
 
   /**
    * Copies the index, as the handle sees it, to a new folder. Reads and writes go on meanwhile.
-   * @param {string} path
+   * @param {Path} path
    * @returns {Promise<void>}
    */
   async backup(path) {
@@ -41,7 +42,7 @@ class OpenHandle extends Readable {
 
   /**
    * {@link backup} at once.
-   * @param {string} path
+   * @param {Path} path
    * @returns {void}
    */
   backupSync(path) {
@@ -56,20 +57,6 @@ class OpenHandle extends Readable {
   /** {@link stats} at once. @returns {Stats} */
   statsSync() {
     return objectOf(settled(of(this).stats(true)));
-  }
-
-  /**
-   * Closes the handle. Calls that run are completed, or fail with `NEARKIN_CLOSED`; does nothing if
-   * it is closed. Without it an index loses nothing, but takes longer to open.
-   * @returns {Promise<void>}
-   */
-  async close() {
-    return call(undefined, (how) => of(this).close(how));
-  }
-
-  /** {@link close} at once. @returns {void} */
-  closeSync() {
-    settled(of(this).close(true));
   }
 }
 

@@ -3,11 +3,12 @@
 // Opening, which indexes and readers share.
 
 const { call, settled } = require('./call.js');
-const { checked, pathOf, settingsOf } = require('./given.js');
+const { pathOf } = require('./bytes.js');
+const { checked, settingsOf } = require('./given.js');
 const { native, of } = require('./load.js');
 const { Params } = require('./params.js');
 
-/** @import { OpenOptions, ReaderOptions } from './types.js' */
+/** @import { OpenOptions, Path, ReaderOptions } from './types.js' */
 
 /** @type {Record<keyof ReaderOptions, string>} */
 const READING = { readMode: 'string', keys: 'string' };
@@ -21,7 +22,7 @@ const WRITING = {
 
 /**
  * @param {string} what
- * @param {string} path
+ * @param {Path} path
  * @param {Params | undefined} params
  * @param {any} options
  * @param {any} how
@@ -31,12 +32,12 @@ function opened(what, path, params, options, how) {
     throw new TypeError('params must be Params');
   }
   const { keys, ...rest } = checked(options, what === 'read' ? READING : WRITING);
-  return native.open(how, what, pathOf(path), params && of(params), settingsOf(rest), keys);
+  return native.open(how, what, what === 'temporary' ? '' : pathOf(path), params && of(params), settingsOf(rest), keys);
 }
 
 /**
  * Whether there is an index in this folder.
- * @param {string} path
+ * @param {Path} path
  * @returns {Promise<boolean>}
  */
 async function exists(path) {
@@ -45,7 +46,7 @@ async function exists(path) {
 
 /**
  * {@link exists} at once.
- * @param {string} path
+ * @param {Path} path
  * @returns {boolean}
  */
 function existsSync(path) {

@@ -109,7 +109,7 @@ class Params {
    * @param {Preset} name
    */
   static preset(name) {
-    return paramsOf(settled(native.NativeParams.make({ preset: String(name) })));
+    return paramsOf(settled(native.NativeParams.make(settingsOf({ preset: name }))));
   }
 
   /**

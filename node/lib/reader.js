@@ -5,19 +5,19 @@ const { of } = require('./load.js');
 const { opened } = require('./opening.js');
 const { OpenHandle } = require('./open_handle.js');
 
-/** @import { KeyKind, ReaderOptions, ShownKey } from './types.js' */
+/** @import { KeyKind, Path, ReaderOptions, ShownKey } from './types.js' */
 
 /**
  * An index opened for reading, beside its writer in this or another process. It shows the state of
  * the last `refresh`.
- * @template {string | Buffer} [K=string]
+ * @template {string | Uint8Array} [K=string]
  * @extends {OpenHandle<K>}
  */
 class Reader extends OpenHandle {
   /**
    * Opens an index for reading.
    * @template {KeyKind} [T='string']
-   * @param {string} path
+   * @param {Path} path
    * @param {ReaderOptions<T>} [options]
    * @returns {Promise<Reader<ShownKey<T>>>}
    */
@@ -28,7 +28,7 @@ class Reader extends OpenHandle {
   /**
    * {@link Reader.open} at once.
    * @template {KeyKind} [T='string']
-   * @param {string} path
+   * @param {Path} path
    * @param {ReaderOptions<T>} [options]
    * @returns {Reader<ShownKey<T>>}
    */

@@ -1,7 +1,8 @@
 'use strict';
 
 const { call, settled } = require('./call.js');
-const { bytesOf, documentOf, listOf } = require('./given.js');
+const { bytesOf } = require('./bytes.js');
+const { documentOf, listOf, signalAlone } = require('./given.js');
 const { native, natives, of } = require('./load.js');
 const { Params } = require('./params.js');
 
@@ -20,7 +21,7 @@ class Signature {
     if (bytesOf(bytes, 'bytes').length !== params.signatureBytes) {
       throw new RangeError(`a signature of these parameters has ${params.signatureBytes} bytes`);
     }
-    /** The rows, as stored. */
+    /** The rows, as stored. @type {Uint8Array} */
     this.bytes = bytes;
     /** Number of different shingles of the document; 0 if it is not known. */
     this.shingleCount = shingleCount;
@@ -91,7 +92,7 @@ class Sketcher {
   async texts(texts, options = {}) {
     const given = listOf(texts, 'texts', textOf);
     const run = (/** @type {any} */ how) => of(this).many(how, given);
-    return (await call(options.signal, run, true)).map(orNull);
+    return (await call(signalAlone(options), run, true)).map(orNull);
   }
 
   /**

@@ -14,16 +14,43 @@ export type Document = string | Items | Signature;
 /** A time: a `Date`, or milliseconds since 1970. */
 export type Time = Date | number;
 
+/** A path as `node:fs` takes it: a string, a `Buffer`, or a `URL` of a file. */
+export type Path = string | Uint8Array | { readonly href: string; readonly protocol: string };
+
+/**
+ * A `Buffer`. To a program without `@types/node` it is a `Uint8Array`: these types need no other
+ * package.
+ */
+export type NodeBuffer = typeof globalThis extends { Buffer: { alloc(size: number): infer B } }
+  ? B extends Uint8Array ? B : Uint8Array
+  : Uint8Array;
+
+/** An `AbortSignal`, whichever library declares it. */
+export interface Signal {
+  readonly aborted: boolean;
+  readonly reason?: any;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+declare global {
+  // What `using` and `await using` call; libraries before ES2026 do not have it.
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+    readonly asyncDispose: unique symbol;
+  }
+}
+
 /** What kind of keys an index shows: strings (the default), or buffers. */
 export type KeyKind = 'string' | 'buffer';
 
 /** The type of keys in answers. */
-export type ShownKey<T extends KeyKind> = T extends 'buffer' ? Buffer : string;
+export type ShownKey<T extends KeyKind> = T extends 'buffer' ? NodeBuffer : string;
 
 /** Stops a call. Its promise is rejected with an `AbortError`. */
 export interface Abortable {
   /** A call that was aborted before its work began has changed nothing. */
-  signal?: AbortSignal;
+  signal?: Signal;
 }
 
 /** The settings of parameters: those of `nearkin.Params` in Python. */
@@ -116,7 +143,7 @@ export interface PairOptions extends Omit<QueryOptions, 'maxCandidates'> {
 export interface Match<K = string> {
   key: K;
   /** The bytes stored with it. */
-  payload: Buffer;
+  payload: NodeBuffer;
   /** When it was written, in milliseconds since 1970. */
   timeMs: number;
   /** The estimated similarity. */
@@ -143,7 +170,7 @@ export interface Answer<K = string> {
 /** A stored document. */
 export interface StoredDocument<K = string> {
   key: K;
-  payload: Buffer;
+  payload: NodeBuffer;
   /** When it was written, in milliseconds since 1970. */
   timeMs: number;
   signature: Signature;

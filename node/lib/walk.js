@@ -5,6 +5,8 @@
 const { call, settled } = require('./call.js');
 const { AbortError } = require('./errors.js');
 
+/** @import { Signal } from './types.js' */
+
 /**
  * An iteration whose pages are computed on the pool, each when the one before it is used up. An async
  * generator would cost several promises a value; this class costs one.
@@ -24,7 +26,7 @@ class Walk {
 
   /**
    * @param {any} pages
-   * @param {AbortSignal | undefined} signal
+   * @param {Signal | undefined} signal
    * @param {(page: any[]) => T[]} [shape] Makes values of a page as the native part gives it.
    */
   constructor(pages, signal, shape = (page) => page) {

@@ -1,7 +1,10 @@
 'use strict';
 
 const { call, settled } = require('./call.js');
-const { bytesOf, editOf, insertOf, keyOf, listOf, msOf, termsOf } = require('./given.js');
+const { keyOf, msOf } = require('./bytes.js');
+const {
+  admissionOf, editOf, insertOf, listOf, newcomerOf, payloadOf, removalOf, signalAlone, signalOf, termsOf,
+} = require('./given.js');
 const { of } = require('./load.js');
 const { opened } = require('./opening.js');
 const { OpenHandle } = require('./open_handle.js');
@@ -10,7 +13,7 @@ const { admissionsOf, writtenOf } = require('./shapes.js');
 /**
  * @import {
  *   Abortable, Admission, AdmitOptions, Document, Edit, InsertOptions, Key, KeyKind, Newcomer,
- *   OpenOptions, Outcome, ShownKey, Time, Written,
+ *   OpenOptions, Outcome, Path, ShownKey, Time, Written,
  * } from './types.js'
  * @import { Params } from './params.js'
  */
@@ -19,14 +22,14 @@ const { admissionsOf, writtenOf } = require('./shapes.js');
  * An index, open for reading and writing: a map from keys to signatures, on disk. One handle writes
  * to an index; others read it with `Reader`. Calls that are not awaited run at the same time, in any
  * order: await a write, or put several into one `write`.
- * @template {string | Buffer} [K=string]
+ * @template {string | Uint8Array} [K=string]
  * @extends {OpenHandle<K>}
  */
 class Index extends OpenHandle {
   /**
    * Opens an index. With `params` it is created if there is none, and must have the same ones.
    * @template {KeyKind} [T='string']
-   * @param {string} path
+   * @param {Path} path
    * @param {Params} [params]
    * @param {OpenOptions<T>} [options]
    * @returns {Promise<Index<ShownKey<T>>>}
@@ -39,7 +42,7 @@ class Index extends OpenHandle {
   /**
    * {@link Index.open} at once.
    * @template {KeyKind} [T='string']
-   * @param {string} path
+   * @param {Path} path
    * @param {Params} [params]
    * @param {OpenOptions<T>} [options]
    * @returns {Index<ShownKey<T>>}
@@ -52,7 +55,7 @@ class Index extends OpenHandle {
   /**
    * Creates an index. If there is one already, the error is `NEARKIN_EXISTS`.
    * @template {KeyKind} [T='string']
-   * @param {string} path
+   * @param {Path} path
    * @param {Params} params
    * @param {OpenOptions<T>} [options]
    * @returns {Promise<Index<ShownKey<T>>>}
@@ -64,7 +67,7 @@ class Index extends OpenHandle {
   /**
    * {@link Index.create} at once.
    * @template {KeyKind} [T='string']
-   * @param {string} path
+   * @param {Path} path
    * @param {Params} params
    * @param {OpenOptions<T>} [options]
    * @returns {Index<ShownKey<T>>}
@@ -94,7 +97,7 @@ class Index extends OpenHandle {
    */
   async insert(key, document, options = {}) {
     const edit = insertOf(key, document, options);
-    return call(options.signal, (how) => of(this).edit(how, edit));
+    return call(signalOf(options), (how) => of(this).edit(how, edit));
   }
 
   /**
@@ -115,7 +118,7 @@ class Index extends OpenHandle {
    * @returns {Promise<boolean>}
    */
   async setPayload(key, payload) {
-    const edit = { key: keyOf(key), payload: bytesOf(payload, 'payload') };
+    const edit = payloadOf(key, payload);
     return (await call(undefined, (how) => of(this).edit(how, edit))) !== 'missing';
   }
 
@@ -126,7 +129,7 @@ class Index extends OpenHandle {
    * @returns {boolean}
    */
   setPayloadSync(key, payload) {
-    const edit = { key: keyOf(key), payload: bytesOf(payload, 'payload') };
+    const edit = payloadOf(key, payload);
     return settled(of(this).edit(true, edit)) !== 'missing';
   }
 
@@ -136,7 +139,7 @@ class Index extends OpenHandle {
    * @returns {Promise<boolean>}
    */
   async remove(key) {
-    const edit = { key: keyOf(key) };
+    const edit = removalOf(key);
     return (await call(undefined, (how) => of(this).edit(how, edit))) === 'removed';
   }
 
@@ -146,7 +149,7 @@ class Index extends OpenHandle {
    * @returns {boolean}
    */
   removeSync(key) {
-    return settled(of(this).edit(true, { key: keyOf(key) })) === 'removed';
+    return settled(of(this).edit(true, removalOf(key))) === 'removed';
   }
 
   /**
@@ -157,8 +160,8 @@ class Index extends OpenHandle {
    * @returns {Promise<Written>}
    */
   async write(edits, options = {}) {
-    const given = listOf(edits, 'edits', editOf);
-    return writtenOf(await call(options.signal, (how) => of(this).write(how, given)));
+    const [given, signal] = [listOf(edits, 'edits', editOf), signalAlone(options)];
+    return writtenOf(await call(signal, (how) => of(this).write(how, given)));
   }
 
   /**
@@ -178,8 +181,9 @@ class Index extends OpenHandle {
    * @returns {Promise<Admission<K>>}
    */
   async admit(key, document, options = {}) {
-    const { payload, time, ...rest } = options;
-    return (await this.admitAll([{ key, document, payload, time }], rest))[0];
+    const { newcomers, terms } = admissionOf(key, document, options);
+    const run = (/** @type {any} */ how) => of(this).admit(how, newcomers, ...terms);
+    return admissionsOf(await call(signalOf(options), run))[0];
   }
 
   /**
@@ -190,8 +194,8 @@ class Index extends OpenHandle {
    * @returns {Admission<K>}
    */
   admitSync(key, document, options = {}) {
-    const { payload, time, ...rest } = options;
-    return this.admitAllSync([{ key, document, payload, time }], rest)[0];
+    const { newcomers, terms } = admissionOf(key, document, options);
+    return admissionsOf(settled(of(this).admit(true, newcomers, ...terms)))[0];
   }
 
   /**
@@ -202,8 +206,8 @@ class Index extends OpenHandle {
    * @returns {Promise<Admission<K>[]>}
    */
   async admitAll(newcomers, options = {}) {
-    const [given, terms] = [newcomersOf(newcomers), termsOf('admit', options)];
-    return admissionsOf(await call(options.signal, (how) => of(this).admit(how, given, ...terms)));
+    const [given, terms] = [listOf(newcomers, 'newcomers', newcomerOf), termsOf('admit', options)];
+    return admissionsOf(await call(signalOf(options), (how) => of(this).admit(how, given, ...terms)));
   }
 
   /**
@@ -213,17 +217,20 @@ class Index extends OpenHandle {
    * @returns {Admission<K>[]}
    */
   admitAllSync(newcomers, options = {}) {
-    const [given, terms] = [newcomersOf(newcomers), termsOf('admit', options)];
+    const [given, terms] = [listOf(newcomers, 'newcomers', newcomerOf), termsOf('admit', options)];
     return admissionsOf(settled(of(this).admit(true, given, ...terms)));
   }
 
   /**
-   * Removes every document whose key begins with the prefix. Returns their number.
+   * Removes every document whose key begins with the prefix. Returns their number. If it is aborted,
+   * a part may be removed.
    * @param {Key} prefix
+   * @param {Abortable} [options]
    * @returns {Promise<number>}
    */
-  async removePrefix(prefix) {
-    return call(undefined, (how) => of(this).removePrefix(how, keyOf(prefix, 'prefix')));
+  async removePrefix(prefix, options = {}) {
+    const given = keyOf(prefix, 'prefix');
+    return call(signalAlone(options), (how) => of(this).removePrefix(how, given));
   }
 
   /**
@@ -236,12 +243,15 @@ class Index extends OpenHandle {
   }
 
   /**
-   * Removes every document that is older than a time. Returns their number.
+   * Removes every document that is older than a time. Returns their number. If it is aborted, a part
+   * may be removed.
    * @param {Time} time
+   * @param {Abortable} [options]
    * @returns {Promise<number>}
    */
-  async removeBefore(time) {
-    return call(undefined, (how) => of(this).removeBefore(how, msOf(time)));
+  async removeBefore(time, options = {}) {
+    const given = msOf(time);
+    return call(signalAlone(options), (how) => of(this).removeBefore(how, given));
   }
 
   /**
@@ -282,21 +292,13 @@ class Index extends OpenHandle {
    * @returns {Promise<void>}
    */
   async compact(options = {}) {
-    return call(options.signal, (how) => of(this).compact(how));
+    return call(signalAlone(options), (how) => of(this).compact(how));
   }
 
   /** {@link compact} at once. @returns {void} */
   compactSync() {
     settled(of(this).compact(true));
   }
-}
-
-/** @param {Iterable<Newcomer>} newcomers */
-function newcomersOf(newcomers) {
-  return listOf(newcomers, 'newcomers', (one) => {
-    if (typeof one !== 'object' || one === null) throw new TypeError('a newcomer must be an object');
-    return insertOf(one.key, one.document, one);
-  });
 }
 
 module.exports = { Index };

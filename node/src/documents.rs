@@ -6,10 +6,10 @@ use std::sync::Arc;
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Buffer, Either, Either3};
 use napi_derive::napi;
-use nearkin::{ErrorKind, Signature};
+use nearkin::{Error, ErrorKind, Signature};
 
 use crate::failure::{Failure, value_or_failure};
-use crate::job::{How, Reply, run};
+use crate::job::{How, Reply, Stop, refuse_aborted, run};
 use crate::keys::{Bytes, KeyType, owned};
 use crate::params::NativeParams;
 
@@ -56,27 +56,34 @@ impl Sketch {
         Self { params: Arc::clone(params), sketcher: nearkin::Sketcher::new(params) }
     }
 
-    pub(crate) fn signature(&self, document: &Document) -> Result<Signature, Failure> {
+    pub(crate) fn signature(&self, document: &Document) -> nearkin::Result<Signature> {
         match document {
-            Document::Text(text) => Ok(self.sketcher.text(text)?),
-            Document::Items(items) => Ok(self.sketcher.items(items)?),
+            Document::Text(text) => self.sketcher.text(text),
+            Document::Items(items) => self.sketcher.items(items),
             Document::Signature { bytes, shingle_count, id } => {
                 if *id != self.params.signature_id() {
                     let message = "the signature was made with other parameters: use the index's";
-                    return Err(Failure::new(ErrorKind::Mismatch, message));
+                    return Err(Error::new(ErrorKind::Mismatch, message));
                 }
-                Ok(Signature::from_bytes(&self.params, bytes, *shingle_count)?)
+                Signature::from_bytes(&self.params, bytes, *shingle_count)
             }
         }
     }
 
     /// The signatures of several documents; `None` for a blank text and an empty set.
-    fn signatures(&self, documents: &[Document]) -> Result<Vec<Option<Signature>>, Failure> {
+    fn signatures(
+        &self,
+        documents: &[Document],
+        stop: Option<&Stop>,
+    ) -> Result<Vec<Option<Signature>>, Failure> {
         let numbered = documents.iter().enumerate();
-        let one = |(number, document)| match self.signature(document) {
-            Ok(signature) => Ok(Some(signature)),
-            Err(failure) if failure.kind == ErrorKind::Empty.as_str() => Ok(None),
-            Err(failure) => Err(failure.of_document(number)),
+        let one = |(number, document)| {
+            refuse_aborted(stop)?;
+            match self.signature(document) {
+                Ok(signature) => Ok(Some(signature)),
+                Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
+                Err(error) => Err(Failure::from(error).of_document(number)),
+            }
         };
         numbered.map(one).collect()
     }
@@ -99,7 +106,7 @@ impl NativeSketcher {
     #[napi]
     pub fn one<'e>(&self, env: &'e Env, how: How<'_>, given: Given) -> Reply<'e> {
         let (sketch, document) = (self.sketch.clone(), Document::from(given));
-        run(env, how, KeyType::Text, move |_| sketch.signature(&document))
+        run(env, how, KeyType::Text, move |_| Ok(sketch.signature(&document)?))
     }
 
     /// The signatures of several documents.
@@ -107,14 +114,16 @@ impl NativeSketcher {
     pub fn many<'e>(&self, env: &'e Env, how: How<'_>, given: Vec<Given>) -> Reply<'e> {
         let sketch = self.sketch.clone();
         let documents: Vec<Document> = given.into_iter().map(Document::from).collect();
-        run(env, how, KeyType::Text, move |_| sketch.signatures(&documents))
+        run(env, how, KeyType::Text, move |stop| sketch.signatures(&documents, stop))
     }
 
     /// The estimated similarity of two signatures.
     #[napi]
     pub fn similarity(&self, a: SignatureParts, b: SignatureParts) -> Either<f64, Failure> {
         let made = |parts| self.sketch.signature(&Document::from(Either3::C(parts)));
-        let equal = made(a).and_then(|a| Ok(a.equal_rows(&made(b)?)?));
-        value_or_failure(equal.map(|equal| self.sketch.params.similarity(equal)))
+        let equal = made(a).and_then(|a| a.equal_rows(&made(b)?));
+        value_or_failure(
+            equal.map_err(Failure::from).map(|equal| self.sketch.params.similarity(equal)),
+        )
     }
 }

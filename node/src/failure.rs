@@ -25,7 +25,7 @@ impl Failure {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// The call was aborted before its work began.
+    /// The call was aborted: it has changed nothing.
     pub(crate) fn aborted() -> Self {
         Self::new(ErrorKind::Cancelled, "the call was aborted")
     }

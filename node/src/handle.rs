@@ -12,7 +12,7 @@ use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::{Failure, value_or_failure};
 use crate::job::{How, Reply, Shown, Stop, run};
-use crate::keys::{Bytes, KeyType, owned, value};
+use crate::keys::{Bytes, KeyType, owned, path_of, value};
 use crate::options::{conditions, until};
 use crate::pages::{Begin, Item, Pages};
 use crate::params::NativeParams;
@@ -78,24 +78,26 @@ pub fn open<'e>(
     env: &'e Env,
     how: How<'_>,
     what: String,
-    path: String,
+    path: Bytes,
     params: Option<&NativeParams>,
     settings: HashMap<String, String>,
     keys: Option<String>,
 ) -> Reply<'e> {
     let params = params.map(|params| Arc::clone(&params.inner));
+    let path = path_of(path);
     let type_of_keys = KeyType::named(keys.as_deref());
     run(env, how, type_of_keys.clone().unwrap_or(KeyType::Text), move |_| {
         type_of_keys?;
         let options = Options::from_settings(settings)?;
-        opened(&what, Path::new(&path), params.as_deref(), options).map(Opened)
+        opened(&what, &path?, params.as_deref(), options).map(Opened)
     })
 }
 
 /// Whether there is an index in this folder.
 #[napi]
-pub fn exists<'e>(env: &'e Env, how: How<'_>, path: String) -> Reply<'e> {
-    run(env, how, KeyType::Text, move |_| match Index::exists(&path) {
+pub fn exists<'e>(env: &'e Env, how: How<'_>, path: Bytes) -> Reply<'e> {
+    let path = path_of(path);
+    run(env, how, KeyType::Text, move |_| match Index::exists(path?) {
         // The path is a file, or a folder with other content.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),
         looked => Ok(looked?),

@@ -56,6 +56,11 @@ pub(crate) fn go_on(stop: Option<&Stop>) -> ControlFlow<()> {
     if stop.is_some_and(Stop::is_set) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
+/// The failure of a call that was aborted.
+pub(crate) fn refuse_aborted(stop: Option<&Stop>) -> Result<(), Failure> {
+    if stop.is_some_and(Stop::is_set) { Err(Failure::aborted()) } else { Ok(()) }
+}
+
 /// A task of libuv's thread pool.
 pub struct Job {
     work: Option<Work>,
@@ -97,9 +102,7 @@ pub(crate) fn run<'e, T: Shown + 'static>(
         Either::B(stop) => (false, Some(Stop::clone(&stop))),
     };
     let work = move || {
-        if stop.as_ref().is_some_and(Stop::is_set) {
-            return Err(Failure::aborted());
-        }
+        refuse_aborted(stop.as_ref())?;
         work(stop.as_ref()).map(|value| Box::new(value) as Box<dyn Shown>)
     };
     let mut job = Job { work: Some(Box::new(work)), keys };

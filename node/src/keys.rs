@@ -1,4 +1,6 @@
-//! Keys and payloads: bytes, which are strings or buffers in JavaScript.
+//! Keys, payloads and paths: bytes, which are strings or buffers in JavaScript.
+
+use std::path::PathBuf;
 
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, BufferSlice, Either, ToNapiValue, Unknown};
@@ -12,6 +14,21 @@ pub(crate) fn owned(bytes: Bytes) -> Vec<u8> {
     match bytes {
         Either::A(text) => text.into_bytes(),
         Either::B(buffer) => buffer.to_vec(),
+    }
+}
+
+/// A path of a caller: on Unix any bytes, elsewhere UTF-8.
+#[cfg_attr(unix, expect(clippy::unnecessary_wraps, reason = "elsewhere a path may be refused"))]
+pub(crate) fn path_of(bytes: Bytes) -> Result<PathBuf, Failure> {
+    let bytes = owned(bytes);
+    #[cfg(unix)]
+    {
+        Ok(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes).into())
+    }
+    #[cfg(not(unix))]
+    {
+        let text = String::from_utf8(bytes);
+        Ok(text.map_err(|error| Failure::invalid(format!("path is not UTF-8: {error}")))?.into())
     }
 }
 

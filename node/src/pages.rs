@@ -8,7 +8,7 @@ use napi_derive::napi;
 use nearkin::{Cluster, Key, Pair};
 
 use crate::failure::Failure;
-use crate::job::{How, Reply, Stop, run};
+use crate::job::{How, Reply, Stop, refuse_aborted, run};
 use crate::keys::KeyType;
 
 /// Maximum number of pairs or keys of a page, and of keys in the clusters of a page unless one
@@ -52,9 +52,7 @@ impl State {
         };
         let (mut page, mut sum) = (Page::new(), 0);
         while sum < PAGE {
-            if stop.is_some_and(Stop::is_set) {
-                return Err(Failure::aborted());
-            }
+            refuse_aborted(stop)?;
             let Some(next) = all.next().transpose()? else { return Ok(page) };
             sum += next.size();
             page.push(next);

@@ -6,6 +6,7 @@ use napi_derive::napi;
 use crate::failure::Failure;
 use crate::handle::{Handle, Source};
 use crate::job::{How, Reply, go_on, run};
+use crate::keys::{Bytes, path_of};
 
 /// Runs an expression on an index or a reader; refuses a snapshot.
 macro_rules! call_files {
@@ -49,8 +50,12 @@ impl Handle {
 
     /// Makes a copy of the index in a new folder.
     #[napi]
-    pub fn backup<'e>(&self, env: &'e Env, how: How<'_>, path: String) -> Reply<'e> {
-        self.run_source(env, how, |source, _| call_files!(source, files => files.backup(path)))
+    pub fn backup<'e>(&self, env: &'e Env, how: How<'_>, path: Bytes) -> Reply<'e> {
+        let path = path_of(path);
+        self.run_source(env, how, |source, _| {
+            let path = path?;
+            call_files!(source, files => files.backup(path))
+        })
     }
 
     /// The state of the index in numbers.

@@ -3,12 +3,12 @@
 use napi::Env;
 use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
-use nearkin::{Admission, Admit, Batch, Edit, Index, Newcomer, Outcome, Signature, Written};
+use nearkin::{Admission, Admit, Batch, Edit, Error, Index, Newcomer, Outcome, Signature, Written};
 
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::Failure;
 use crate::handle::Handle;
-use crate::job::{How, Reply};
+use crate::job::{How, Reply, Stop, go_on, refuse_aborted};
 use crate::keys::{Bytes, owned};
 use crate::numbers::whole;
 use crate::options::admit;
@@ -32,32 +32,41 @@ struct OwnedEdit {
 }
 
 fn owned_edits(given: Vec<GivenEdit>) -> Result<Vec<OwnedEdit>, Failure> {
+    let count = given.len();
     let one = |(number, given): (usize, GivenEdit)| {
-        let time = given.time_ms.map(|ms| whole(ms, "time")).transpose();
+        let (key, time) = (owned(given.key), given.time_ms.map(|ms| whole(ms, "time")).transpose());
         Ok(OwnedEdit {
-            key: owned(given.key),
+            time: time.map_err(|error| error.of_document(number, count, &key))?,
+            key,
             document: given.document.map(Document::from),
             payload: given.payload.map(|payload| payload.to_vec()),
-            time: time.map_err(|failure| failure.of_document(number))?,
         })
     };
     given.into_iter().enumerate().map(one).collect()
 }
 
 /// The signatures of edits; `None` for an edit without a document.
-fn signatures(sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Vec<Option<Signature>>, Failure> {
+fn signatures(
+    sketch: &Sketch,
+    edits: &[OwnedEdit],
+    stop: Option<&Stop>,
+) -> Result<Vec<Option<Signature>>, Failure> {
     let one = |(number, edit): (usize, &OwnedEdit)| {
+        refuse_aborted(stop)?;
         let signature = edit.document.as_ref().map(|document| sketch.signature(document));
-        let several = edits.len() > 1;
-        signature
-            .transpose()
-            .map_err(|failure| if several { failure.of_document(number) } else { failure })
+        let named = |error: Error| error.of_document(number, edits.len(), &edit.key);
+        Ok(signature.transpose().map_err(named)?)
     };
     edits.iter().enumerate().map(one).collect()
 }
 
-fn written(index: &Index, sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Written, Failure> {
-    let signatures = signatures(sketch, edits)?;
+fn written(
+    index: &Index,
+    sketch: &Sketch,
+    edits: &[OwnedEdit],
+    stop: Option<&Stop>,
+) -> Result<Written, Failure> {
+    let signatures = signatures(sketch, edits, stop)?;
     let mut batch = Batch::new();
     for (OwnedEdit { key, payload, time, .. }, signature) in edits.iter().zip(&signatures) {
         let mut edit = match (signature, payload) {
@@ -73,6 +82,7 @@ fn written(index: &Index, sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Writte
             None => edit,
         });
     }
+    refuse_aborted(stop)?;
     Ok(index.write(&batch)?)
 }
 
@@ -81,12 +91,14 @@ fn admitted(
     sketch: &Sketch,
     edits: &[OwnedEdit],
     admit: &Admit<'_>,
+    stop: Option<&Stop>,
 ) -> Result<Vec<Admission>, Failure> {
-    let signatures = signatures(sketch, edits)?;
+    let signatures = signatures(sketch, edits, stop)?;
     let mut newcomers = Vec::new();
     for (number, (edit, signature)) in edits.iter().zip(&signatures).enumerate() {
         let Some(signature) = signature else {
-            return Err(Failure::invalid("a newcomer needs a document").of_document(number));
+            let error = Error::invalid("a newcomer needs a document");
+            return Err(error.of_document(number, edits.len(), &edit.key).into());
         };
         let mut newcomer = Newcomer::new(&edit.key, signature);
         if let Some(payload) = &edit.payload {
@@ -106,15 +118,15 @@ impl Handle {
     #[napi]
     pub fn write<'e>(&self, env: &'e Env, how: How<'_>, given: Vec<GivenEdit>) -> Reply<'e> {
         let (sketch, edits) = (self.sketch.clone(), owned_edits(given));
-        self.run_writer(env, how, move |index, _| written(index, &sketch, &edits?))
+        self.run_writer(env, how, move |index, stop| written(index, &sketch, &edits?, stop))
     }
 
     /// Writes one edit; returns its outcome.
     #[napi]
     pub fn edit<'e>(&self, env: &'e Env, how: How<'_>, given: GivenEdit) -> Reply<'e> {
         let (sketch, edits) = (self.sketch.clone(), owned_edits(vec![given]));
-        self.run_writer(env, how, move |index, _| {
-            let written = written(index, &sketch, &edits?)?;
+        self.run_writer(env, how, move |index, stop| {
+            let written = written(index, &sketch, &edits?, stop)?;
             Ok(written.outcomes.first().copied().unwrap_or(Outcome::Unchanged))
         })
     }
@@ -136,19 +148,23 @@ impl Handle {
             if let Some(stop) = stop {
                 admit = admit.cancel_if(|| stop.is_set());
             }
-            admitted(index, &sketch, &edits, &admit)
+            admitted(index, &sketch, &edits, &admit, stop)
         })
     }
 
     #[napi]
     pub fn remove_prefix<'e>(&self, env: &'e Env, how: How<'_>, prefix: Bytes) -> Reply<'e> {
         let prefix = owned(prefix);
-        self.run_writer(env, how, move |index, _| Ok(index.remove_prefix(prefix)?))
+        self.run_writer(env, how, move |index, stop| {
+            Ok(index.remove_prefix_with(prefix, &mut |_| go_on(stop))?)
+        })
     }
 
     #[napi]
     pub fn remove_before<'e>(&self, env: &'e Env, how: How<'_>, ms: f64) -> Reply<'e> {
         let time = whole(ms, "time");
-        self.run_writer(env, how, move |index, _| Ok(index.remove_before(time?)?))
+        self.run_writer(env, how, move |index, stop| {
+            Ok(index.remove_before_with(time?, &mut |_| go_on(stop))?)
+        })
     }
 }

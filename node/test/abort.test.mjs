@@ -153,3 +153,43 @@ test('signals are not listened to for longer than a call', async () => {
   for await (const key of index.keys({ signal })) assert.equal(key, 'a');
   assert.equal(getEventListeners(signal, 'abort').length, 0);
 });
+
+test('a signal that many calls share has one listener', async () => {
+  const index = Index.temporary(new Params());
+  const controller = new AbortController();
+  const { signal } = controller;
+  const warnings = [];
+  const warned = (warning) => warnings.push(warning.name);
+  process.on('warning', warned);
+  const calls = Array.from({ length: 50 }, (_, at) => index.insert(`k${at}`, TEXT, { signal }));
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  await Promise.all(calls);
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+  const stopped = Array.from({ length: 50 }, () => index.query(TEXT, { signal }));
+  controller.abort();
+  for (const { reason } of await Promise.allSettled(stopped)) assert.equal(reason.name, 'AbortError');
+  // Warnings come by `process.nextTick`.
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('warning', warned);
+  assert.deepEqual(warnings, []);
+});
+
+test('a signal need not be of this realm', async () => {
+  const index = Index.temporary(new Params());
+  const listeners = new Set();
+  const signal = {
+    aborted: false,
+    reason: 'late',
+    addEventListener: (_, listener) => listeners.add(listener),
+    removeEventListener: (_, listener) => listeners.delete(listener),
+  };
+  await index.insert('a', TEXT, { signal });
+  assert.equal(listeners.size, 0);
+  signal.aborted = true;
+  await assert.rejects(index.insert('b', TEXT, { signal }), { name: 'AbortError', cause: 'late' });
+  for (const wrong of [5, {}, null, 'signal', new AbortController()]) {
+    await assert.rejects(index.insert('b', TEXT, { signal: wrong }), TypeError);
+    await assert.rejects(index.verify({ signal: wrong }), TypeError);
+    assert.throws(() => index.pairs({ signal: wrong }), TypeError);
+  }
+});

@@ -80,7 +80,11 @@ class RemoteShards:
         self._lock = threading.RLock()
         self._is_checked = False
         self._identity: bytes | None = None
-        parent = Path(tempfile.mkdtemp(prefix="nearkin-remote-", dir=folder))
+        self._begin_copy()
+
+    def _begin_copy(self) -> None:
+        """Begins an empty copy in a folder of its own."""
+        parent = Path(tempfile.mkdtemp(prefix="nearkin-remote-", dir=self._folder))
         self._copy = parent / "index"
         weakref.finalize(self, _deleted, parent, os.getpid())
 
@@ -193,6 +197,7 @@ class RemoteShards:
         """Changes the copy, and then the store. If the store does not follow, the copy goes back."""
         with self._lock:
             before, listed = self.generation, self._listed()
+            data = (self._copy / manifest_path(before)).read_bytes()
             known = [*listed, *coming]
             self._check_store(before, [path for path, _ in listed], [path for path, _ in coming])
             self._drop_but({path for path, _ in known})
@@ -205,7 +210,14 @@ class RemoteShards:
                 done = change(self._lake)
                 if self.generation != before:
                     self._publish([path for path, _ in known])
+            except Exception:
+                self._go_back(before)
+                raise
             except BaseException:
+                # An interrupted change of the copy may go on by itself.
+                self._begin_copy()
+                write_whole(self._copy / manifest_path(before), data)
+                (self._copy / "segments").mkdir()
                 self._go_back(before)
                 raise
             return done

@@ -97,8 +97,12 @@ class Store:
             try:
                 self._files.pipe_file(self._at(path), data, mode="create")
                 return True
-            except FileExistsError:
-                return bool(self._fresh().cat_file(self._at(path)) == data)
+            except FileExistsError as error:
+                there = self._looked_up(path, error)
+                if there is None:
+                    # It was there, perhaps by an attempt of this call, and was deleted.
+                    raise self._unknown(path, "the object was deleted meanwhile") from error
+                return there == data
             except Exception as error:
                 there = self._looked_up(path, error)
                 if there is not None:
@@ -114,11 +118,16 @@ class Store:
             return data
         except FileNotFoundError:
             return None
-        except Exception:
-            raise UnknownOutcomeError(
-                f"{self.address}/{path}: whether this was written is not known, because the store does"
-                f" not answer ({error}): refresh, then look"
-            ) from error
+        except Exception as unread:
+            # The first error may only say that the name is taken.
+            why = f"the store does not answer ({unread})"
+            raise self._unknown(path, why) from error
+
+    def _unknown(self, path: str, why: str) -> UnknownOutcomeError:
+        return UnknownOutcomeError(
+            f"{self.address}/{path}: whether this was written is not known, because {why}: refresh,"
+            " then look"
+        )
 
     def try_to_remove(self, paths: Iterable[str]) -> None:
         """Removes objects that do no harm if they stay: a sweep finds them."""

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use nearkin::{Error, ErrorKind};
 use pyo3::prelude::*;
 
-use crate::events;
+use crate::{events, interrupt};
 
 pyo3::import_exception!(nearkin._errors, InvalidError);
 
@@ -80,8 +80,21 @@ pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "no message".to_owned())
 }
 
+/// Converts a panic to a `BugError`; if a function of the caller raised it, to its exception.
+pub(crate) fn from_panic(py: Python<'_>, panic: Box<dyn std::any::Any + Send>) -> PyErr {
+    match panic.downcast::<PyErr>() {
+        Ok(raised) => *raised,
+        Err(panic) => {
+            let text = panic_text(&*panic);
+            let report = "this is a bug in nearkin: please report it with this message";
+            raise(py, "BugError", &format!("{text}; {report}"))
+        }
+    }
+}
+
 /// Runs `work` without the interpreter lock. A panic becomes a `BugError`; if a function of the
-/// caller ended it by an exception, that is raised.
+/// caller ended it by an exception, that is raised. So is the exception of a signal handler, at
+/// which `work` ends early: see `interrupt`.
 pub(crate) fn unlocked<R, F>(py: Python<'_>, work: F) -> PyResult<R>
 where
     F: Send + FnOnce() -> R,
@@ -89,16 +102,15 @@ where
 {
     // This is unwind safe: after a panic, only the library's own state can be inconsistent, and the
     // library checks that itself.
+    let outer = interrupt::begin();
     let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    let interrupted = interrupt::end(outer);
     events::log(py);
-    done.map_err(|panic| match panic.downcast::<PyErr>() {
-        Ok(raised) => *raised,
-        Err(panic) => {
-            let text = panic_text(&*panic);
-            let report = "this is a bug in nearkin: please report it with this message";
-            raise(py, "BugError", &format!("{text}; {report}"))
-        }
-    })
+    match (done, interrupted) {
+        (Err(panic), _) => Err(from_panic(py, panic)),
+        (Ok(_), Some(raised)) => Err(raised),
+        (Ok(done), None) => Ok(done),
+    }
 }
 
 /// Like [`unlocked`], for work that may return an error of the library.

@@ -14,6 +14,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::called::call_method;
+
 /// Maximum number of events that wait; later ones are dropped.
 const WAITING_MAX: usize = 1_024;
 
@@ -67,7 +69,7 @@ pub(crate) fn log(py: Python<'_>) {
     }
     // A handler may call the package, so the lock is not held.
     while let Some((level, message)) = waiting().and_then(|mut waiting| waiting.pop_front()) {
-        let logged = logger(py).and_then(|logger| logger.call_method1("log", (level, message)));
+        let logged = logger(py).and_then(|logger| call_method(logger, "log", (level, message)));
         match logged {
             Ok(_) => {}
             Err(error) if error.is_instance_of::<PyException>(py) => {

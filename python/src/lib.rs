@@ -5,12 +5,14 @@
 use pyo3::prelude::*;
 
 mod arrow;
+mod called;
 mod columns;
 mod datasketch;
 mod dedup;
 mod error;
 mod events;
 mod index;
+mod interrupt;
 mod lock;
 mod options;
 mod parallel;

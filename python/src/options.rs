@@ -1,14 +1,15 @@
 //! Converts the keyword arguments that open an index, and times given by Python.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nearkin::{Durability, Options, ReadMode};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 
+use crate::called::{call, elements};
 use crate::columns::keys::{KeyType, key_type};
 use crate::error::InvalidError;
 use crate::events;
@@ -16,7 +17,7 @@ use crate::events;
 /// A duration: a `timedelta`, or seconds.
 pub(crate) fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
     let seconds = match value.getattr_opt("total_seconds")? {
-        Some(method) => method.call0()?.extract::<f64>()?,
+        Some(method) => call(&method, ())?.extract::<f64>()?,
         None => value.extract::<f64>().map_err(|_| {
             PyTypeError::new_err(format!("{name} must be a timedelta or a number of seconds"))
         })?,
@@ -25,9 +26,25 @@ pub(crate) fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duratio
         .map_err(|error| InvalidError::new_err(format!("{name}: {error}")))
 }
 
+/// The path of a file or folder: `str`, `bytes` or `os.PathLike`, as for `open`.
+pub(crate) fn path_of(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    if path.is_instance_of::<PyString>() {
+        return path.extract();
+    }
+    call(&path.py().import("os")?.getattr("fsdecode")?, (path,))?.extract()
+}
+
+/// Several paths.
+pub(crate) fn paths_of(paths: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    if paths.is_instance_of::<PyString>() || paths.is_instance_of::<PyBytes>() {
+        return Err(PyTypeError::new_err("must be a list of paths, not one path"));
+    }
+    elements(paths)?.map(|path| path_of(&path?)).collect()
+}
+
 /// Converts a time to milliseconds since 1970 (UTC).
 pub(crate) fn ms_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
-    time.py().import("nearkin._columns")?.getattr("ms_of")?.call1((time,))?.extract()
+    call(&time.py().import("nearkin._columns")?.getattr("ms_of")?, (time,))?.extract()
 }
 
 /// Parses what a successful write guarantees: `sync`, `os`, or a number of seconds, the maximum age

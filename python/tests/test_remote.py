@@ -234,6 +234,74 @@ def test_requests_that_fail_are_looked_at(memory, tmp_path):
     assert lake.generation == 6 and said_by(lake, tmp_path / "fetched")[0] == []
 
 
+class MeetingItself(Failing):
+    """The client repeats a request whose answer was lost, and finds the name taken: by itself."""
+
+    def pipe_file(self, path, data, **options):
+        super().pipe_file(path, data, **options)
+        if path.endswith(".manifest"):
+            super().pipe_file(path, data, **options)
+
+
+def test_a_put_that_meets_itself_is_looked_at(memory, tmp_path):
+    lake = RemoteShards.create(MEMORY, PARAMS, 1)
+    lake.append(place(lake, 1, [row(at) for at in range(4)], tmp_path))
+    files = lake._store._files
+    lake._store._files = MeetingItself(files)
+    assert lake.remove(["k1"]) == 1 and lake.generation == 3
+    # The look fails, so nobody knows; an error of the store alone would say that it failed.
+    lake._store._files = MeetingItself(files, reads=1)
+    with pytest.raises(nk.UnknownOutcomeError, match="0000000004.manifest.*no answer"):
+        lake.remove(["k2"])
+    assert lake.generation == 3
+    lake.refresh()
+    assert lake.generation == 4
+
+    # The same after an attempt that failed without an answer, and was repeated here.
+    class Late(Failing):
+        def pipe_file(self, path, data, **options):
+            if path.endswith(".manifest") and self.after:
+                self.was_asked = True
+                self.after -= 1
+                self.coming = data
+                raise OSError("the answer was lost")
+            if path.endswith(".manifest"):
+                # The first request arrives after all.
+                self.files.pipe_file(path, self.coming)
+                self.reads = 1
+            super().pipe_file(path, data, **options)
+
+    lake._store._files = Late(files, after=1)
+    with pytest.raises(nk.UnknownOutcomeError, match="0000000005.manifest"):
+        lake.remove(["k3"])
+
+    # The object is gone when it is looked for.
+    class Deleting(MeetingItself):
+        def cat_file(self, path):
+            if self.was_asked:
+                raise FileNotFoundError(path)
+            return self.files.cat_file(path)
+
+    lake._store._files = files
+    lake.refresh()
+    lake._store._files = Deleting(files)
+    with pytest.raises(nk.UnknownOutcomeError, match="deleted meanwhile"):
+        lake.remove(["k0"])
+    lake._store._files = files
+    lake.refresh()
+    assert said_by(lake, tmp_path / "fetched")[0] == []
+
+
+def test_a_sweep_keeps_the_files_of_a_generation_that_others_committed(memory, tmp_path):
+    lake = RemoteShards.create(MEMORY, PARAMS, 1)
+    other = RemoteShards(MEMORY)
+    lake.append(place(lake, 1, [row(1)], tmp_path))
+    # The other object is still at the generation without segments.
+    assert other.generation == 1 and other.sweep() == 0
+    assert other.generation == 2
+    assert [key for key, _ in said_by(RemoteShards(MEMORY), tmp_path / "fetched")[0]] == ["k1"]
+
+
 def test_an_index_made_anew_is_not_mixed_with_the_old_one(memory, tmp_path):
     old = RemoteShards.create(MEMORY, PARAMS, 1)
     for at in range(3):

@@ -1,6 +1,9 @@
 //! Documents of an index that are never dropped: what is similar to one of them goes.
 
-use crate::{Alike, Duplicate, Error, Fetch, Key, Original, Result, Signature, Snapshot};
+use super::{cancelled, refuse_partial};
+use crate::{
+    Alike, Conditions, Duplicate, Error, Fetch, Key, Original, Result, Signature, Snapshot,
+};
 
 /// Drops documents that are similar to a document of an index. The index is not changed.
 ///
@@ -36,6 +39,8 @@ use crate::{Alike, Duplicate, Error, Fetch, Key, Original, Result, Signature, Sn
 pub struct Against {
     snapshot: Snapshot,
     alike: Alike,
+    /// Only how a search is stopped.
+    stopping: Conditions<'static>,
 }
 
 /// The result of comparing a document with those of an index.
@@ -59,7 +64,17 @@ impl Against {
         if snapshot.params().passages().is_some() {
             return Err(Error::invalid("documents are compared with an index of documents"));
         }
-        Ok(Self { snapshot: snapshot.clone(), alike: alike.into().check()? })
+        let alike = alike.into().check()?;
+        Ok(Self { snapshot: snapshot.clone(), alike, stopping: Conditions::default() })
+    }
+
+    /// Ends a call with `Cancelled` as soon as this returns true. It is called as often as that of
+    /// [`Conditions::cancel_if`]: between blocks of comparisons, also
+    /// for a single document.
+    #[must_use]
+    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.stopping = self.stopping.cancel_if(cancel);
+        self
     }
 
     /// For each signature, the most similar document of the index, if one is similar enough by the
@@ -70,7 +85,9 @@ impl Against {
     /// `Mismatch` (signatures made with other parameters), and the errors of a query.
     pub fn find(&self, signatures: &[Signature]) -> Result<Vec<Option<Duplicate<Key<'static>>>>> {
         let params = self.snapshot.params();
-        let answers = self.snapshot.queries(signatures).alike(self.alike).limit(1).run()?;
+        let conditions = self.stopping.clone().alike(self.alike).limit(1);
+        let answers = self.snapshot.queries(signatures).conditions(conditions).run()?;
+        refuse_partial(&answers)?;
         let first = |answer: crate::Answer| {
             let found = answer.matches.into_iter().next()?;
             let containment = found.containment.map(|containment| containment.estimate);
@@ -87,10 +104,15 @@ impl Against {
     ///
     /// `Mismatch` (documents made with other parameters), the errors of a query and of `fetch`.
     pub fn find_exactly(&self, document: &Original, fetch: &mut Fetch<'_>) -> Result<Verified> {
-        let query = self.snapshot.query(document.signature()).alike(self.alike.for_verification());
+        let conditions = self.stopping.clone().alike(self.alike.for_verification());
+        let answer = self.snapshot.query(document.signature()).conditions(conditions).run()?;
+        refuse_partial(std::slice::from_ref(&answer))?;
         let mut verified = Verified { duplicate: None, unread: 0 };
         let mut alike = self.alike;
-        for found in query.run()?.matches {
+        for found in answer.matches {
+            if self.stopping.stop.is_due() {
+                return Err(cancelled());
+            }
             let Ok(other) = self.snapshot.fetched(&found.key, fetch)? else {
                 verified.unread += 1;
                 continue;

@@ -4,6 +4,7 @@ use super::*;
 use crate::{Durability, ErrorKind, Maintenance, Options, Overlap, Params, Shingles, Sketcher};
 use nearkin_sketch::engine::Agreement;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every row is a band of its own, so documents that share a shingle are found, except with
 /// probability 2^-30.
@@ -382,4 +383,70 @@ fn a_failed_decision_returns_an_error_and_keeps_nothing() {
     let foreign = vec![(8, foreign.original_items([1]).unwrap())];
     assert_eq!(kind(other.decide_exactly(foreign, none)), ErrorKind::Mismatch);
     assert_eq!(kept.len(), 1);
+}
+
+/// A condition that is due after some looks, and the number of looks so far.
+fn due_after(looks: usize) -> (impl Fn() -> bool + Send + Sync + 'static, Arc<AtomicUsize>) {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&seen);
+    (move || counted.fetch_add(1, Ordering::Relaxed) >= looks, seen)
+}
+
+#[test]
+fn a_cancelled_call_keeps_nothing_and_is_looked_at_within_a_document() {
+    let params = Params::for_threshold(0.7).shingles(Shingles::Words(1)).build().unwrap();
+    let sketcher = Sketcher::new(&params);
+    let text =
+        |n: usize| format!("one text of many words that all have in common but for {}", n % 3);
+    let crowd = Index::temporary(&params, Options::default()).unwrap();
+    let batch = (0..5_000_u64).fold(Batch::new(), |batch, key| {
+        batch.insert(key, &sketcher.text(&text(key as usize)).unwrap())
+    });
+    crowd.write(batch).unwrap();
+    crowd.flush().unwrap();
+    let document = sketcher.original_text(&text(0)).unwrap();
+    let signature = std::slice::from_ref(document.signature());
+    let kind = |error: Error| error.kind();
+    for looks in [0, 5, 20] {
+        let (due, seen) = due_after(looks);
+        let against = Against::new(&crowd.snapshot(), 0.7).unwrap().cancel_if(due);
+        let mut fetch = |_: &[u8]| Ok(Some(document.clone()));
+        assert_eq!(against.find(signature).map_err(kind).unwrap_err(), ErrorKind::Cancelled);
+        let exactly = against.find_exactly(&document, &mut fetch);
+        assert_eq!(exactly.map_err(kind).unwrap_err(), ErrorKind::Cancelled);
+        assert!(seen.load(Ordering::Relaxed) <= looks + 4, "it ends soon after it is due");
+        let (due, _) = due_after(looks);
+        let dedup = Dedup::new(&crowd, 0.7).unwrap().cancel_if(due);
+        assert_eq!(dedup.look_up(signature).map_err(kind).unwrap_err(), ErrorKind::Cancelled);
+        let found = dedup.look_up_candidates(signature);
+        assert_eq!(found.map_err(kind).unwrap_err(), ErrorKind::Cancelled);
+    }
+    // Decisions: whenever they are cancelled, nothing is kept, and the same ranks can be decided.
+    let kept = Index::temporary(&params, Options::default()).unwrap();
+    let documents: Vec<(u64, Original)> =
+        (0..40).map(|n| (n as u64, sketcher.original_text(&text(n)).unwrap())).collect();
+    let signatures: Vec<Signature> =
+        documents.iter().map(|(_, one)| one.signature().clone()).collect();
+    let ranks: Vec<u64> = (0..40).collect();
+    let mut fetch = |rank: u64| Ok(Some(documents[rank as usize].1.clone()));
+    let looked = Dedup::new(&kept, 0.7).unwrap().look_up_candidates(&signatures).unwrap();
+    for looks in [0, 1, 30] {
+        let (due, _) = due_after(looks);
+        let mut dedup = Dedup::new(&kept, 0.7).unwrap().cancel_if(due);
+        let decided = dedup.decide(&ranks, &signatures, &looked);
+        assert_eq!(decided.map_err(kind).unwrap_err(), ErrorKind::Cancelled);
+        let (due, _) = due_after(looks);
+        let mut dedup = Dedup::new(&kept, 0.7).unwrap().cancel_if(due);
+        let decided = dedup.decide_confirmed(&ranks, &signatures, &looked, &mut fetch);
+        assert_eq!(decided.map_err(kind).unwrap_err(), ErrorKind::Cancelled);
+        let (due, _) = due_after(looks);
+        let mut dedup = Dedup::new(&kept, 0.7).unwrap().cancel_if(due);
+        let decided = dedup.decide_exactly(documents.clone(), &mut fetch);
+        assert_eq!(decided.map_err(kind).unwrap_err(), ErrorKind::Cancelled);
+        assert_eq!(kept.len(), 0);
+    }
+    let (due, _) = due_after(usize::MAX);
+    let mut dedup = Dedup::new(&kept, 0.7).unwrap().cancel_if(due);
+    assert!(dedup.decide(&ranks, &signatures, &looked).unwrap()[0].is_none());
+    assert!(!kept.is_empty());
 }

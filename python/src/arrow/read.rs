@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 
+use crate::called::call;
 use crate::error::{InvalidError, panic_text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -194,7 +195,7 @@ pub(crate) fn chunks_of(
 ) -> PyResult<Option<Vec<(usize, Chunk)>>> {
     let py = object.py();
     if let Some(method) = object.getattr_opt("__arrow_c_stream__")? {
-        let capsule = method.call0()?;
+        let capsule = call(&method, ())?;
         let mut stream = Import::take(&capsule)?;
         let read = py.detach(|| {
             let schema = stream.schema()?;
@@ -210,7 +211,7 @@ pub(crate) fn chunks_of(
     let Some(method) = object.getattr_opt("__arrow_c_array__")? else {
         return Ok(None);
     };
-    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = method.call0()?.extract()?;
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = call(&method, ())?.extract()?;
     let (schema, array) = (take_schema(&schema)?, take_array(&array)?);
     py.detach(move || numbered(schema, vec![array], name)).map(Some)
 }

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arrow::{Chunk, chunks_of};
+use crate::called::call;
 use crate::columns::keys::{digits, unpacked, whole};
 use crate::error::InvalidError;
 
@@ -60,7 +61,7 @@ impl<'py> Rows<'py> {
             return Ok(rows);
         }
         let module = object.py().import("nearkin._columns")?;
-        let object = module.getattr("column")?.call1((object, name))?;
+        let object = call(&module.getattr("column")?, (object, name))?;
         if let Some(rows) = Self::from_sequence(&object) {
             return Ok(rows);
         }

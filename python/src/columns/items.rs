@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arrow::{self, Chunk};
+use crate::called::elements;
 use crate::columns::column::{Rows, check_signals_at, chunk_at, is_null};
 use crate::columns::keys::{digits, unpacked, whole};
 
@@ -135,7 +136,7 @@ impl Reading<'_> {
         if is_null(set) {
             return Ok(None);
         }
-        for item in set.try_iter()? {
+        for item in elements(set)? {
             self.item(&item?)?;
         }
         Ok(Some(first..self.hashes.len()))

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyString};
 
 use crate::arrow::Kind;
+use crate::called::call;
 use crate::error::{InvalidError, raise};
 
 /// The Python type of keys.
@@ -86,7 +87,7 @@ pub(crate) fn digits<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'
     match object.getattr_opt("__index__")? {
         // An array has the method, too, but only an array of one element.
         Some(_) if object.hasattr("__len__")? => Ok(None),
-        Some(index) => index.call0()?.str().map(Some),
+        Some(index) => call(&index, ())?.str().map(Some),
         None => Ok(None),
     }
 }
@@ -97,7 +98,7 @@ pub(crate) fn unpacked<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound
     if !module.to_str()?.starts_with("pyarrow") {
         return Ok(None);
     }
-    object.getattr_opt("as_py")?.map(|method| method.call0()).transpose()
+    object.getattr_opt("as_py")?.map(|method| call(&method, ())).transpose()
 }
 
 /// The text itself, or a copy in which each surrogate without its other half is U+FFFD: UTF-8

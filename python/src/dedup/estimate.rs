@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::dedup::fates::{Fate, Reason};
 use crate::error::engine;
 use crate::index::originals::Make;
+use crate::interrupt::is_interrupted;
 use crate::parallel::in_parts;
 use crate::sketch::signature;
 use crate::sketch::signatures::Signatures;
@@ -52,7 +53,7 @@ pub(crate) fn against_index(
     fates: &mut [Fate],
 ) -> PyResult<()> {
     check_same(py, snapshot, &signatures.params)?;
-    let against = engine(py, || Against::new(snapshot, alike))?;
+    let against = engine(py, || Against::new(snapshot, alike))?.cancel_if(is_interrupted);
     for (number, some) in fates.chunks_mut(ROWS).enumerate() {
         let first = number * ROWS;
         let (mut rows, mut queries) = (Vec::new(), Vec::new());
@@ -114,7 +115,7 @@ impl Estimate<'_> {
     ) -> PyResult<()> {
         let Self { kept, alike, row_of, threads, confirm, .. } = *self;
         let at_once = if confirm.is_some() { ROWS_CONFIRMED } else { ROWS };
-        let mut dedup = engine(py, || Dedup::new(kept, alike))?;
+        let mut dedup = engine(py, || Dedup::new(kept, alike))?.cancel_if(is_interrupted);
         for (number, some) in self.order.chunks(at_once).enumerate() {
             let (mut rows, mut ranks) = (Vec::with_capacity(some.len()), Vec::new());
             let mut queries: Vec<Signature> = Vec::with_capacity(some.len());

@@ -12,6 +12,7 @@ use crate::dedup::estimate::Report;
 use crate::dedup::fates::{Fate, Reason};
 use crate::error::engine;
 use crate::index::originals::Make;
+use crate::interrupt::is_interrupted;
 use crate::parallel::in_parts;
 
 /// Number of rows between two checks for signals.
@@ -68,6 +69,9 @@ impl Judging<'_> {
         for some in rows.chunks(ROWS) {
             engine(py, || {
                 for (row, document) in self.made(some, &counted)? {
+                    if is_interrupted() {
+                        break;
+                    }
                     judge.count(&document);
                     counted.put(row, document);
                 }
@@ -125,6 +129,9 @@ impl Judging<'_> {
             None => (self.make)(row_at(rank)),
         };
         for (row, document) in self.made(rows, counted)? {
+            if is_interrupted() {
+                break;
+            }
             let Some(fate) = fates.get_mut(row) else { continue };
             let Fate::Of(of, reason) = *fate else {
                 judge.keep(rank_of(row), &document);

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use nearkin::{Against, Alike, Dedup, Guard, Index, Original, Sketcher, Snapshot};
 use pyo3::prelude::*;
 
+use crate::called::call_method;
 use crate::columns::documents::{Documents, Sketching};
 use crate::columns::keys::KeyType;
 use crate::dedup::differences::Differences;
@@ -20,8 +21,9 @@ use crate::dedup::fates::{Fate, Reason, Shown, fates_table};
 use crate::dedup::how::{Deciding, How};
 use crate::dedup::judge::Judging;
 use crate::dedup::sieve::{Sieve, drop_blank};
-use crate::error::{InvalidError, engine, from_engine};
+use crate::error::{InvalidError, engine};
 use crate::index::originals::{Make, Originals, with_detailed, with_originals};
+use crate::interrupt::is_interrupted;
 use crate::parallel::in_parts;
 use crate::progress::report;
 use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
@@ -63,7 +65,7 @@ impl Work<'_> {
         if let Some((snapshot, originals)) = self.against {
             self.against_exactly(py, snapshot, originals, make)?;
         }
-        let mut dedup = engine(py, || Dedup::new(kept, alike))?;
+        let mut dedup = engine(py, || Dedup::new(kept, alike))?.cancel_if(is_interrupted);
         for begin in (0..order.len()).step_by(ROWS) {
             let ranks = begin..order.len().min(begin + ROWS);
             let fates = &mut *self.fates;
@@ -82,19 +84,17 @@ impl Work<'_> {
         make: &Make<'_>,
     ) -> PyResult<()> {
         let alike = self.alike;
-        let against = engine(py, || Against::new(snapshot, alike))?;
+        let against = engine(py, || Against::new(snapshot, alike))?.cancel_if(is_interrupted);
         let mut unread = 0;
         for (row, fate) in self.fates.iter_mut().enumerate() {
             let Some(document) = engine(py, || make(row))? else { continue };
-            // The caller's function is called with the interpreter attached, so nothing else here
-            // waits for it.
             let mut raised = None;
-            let fetch = &mut |key: &[u8]| originals.fetch(py, key, &mut raised);
-            let verified = against.find_exactly(&document, fetch);
-            if let Some(raised) = raised {
-                return Err(raised);
-            }
-            let verified = verified.map_err(|error| from_engine(py, &error))?;
+            let verified = engine(py, || {
+                let fetch =
+                    &mut |key: &[u8]| Python::attach(|py| originals.fetch(py, key, &mut raised));
+                against.find_exactly(&document, fetch)
+            });
+            let verified = raised.map_or(verified, Err)?;
             unread += verified.unread;
             if let Some(found) = verified.duplicate {
                 let reason = Reason::from_duplicate(&found);
@@ -109,7 +109,7 @@ impl Work<'_> {
                 "{unread} candidates of `against` could not be compared: fetch has no document, or \
                  one that has changed since it was indexed; nothing was dropped for them"
             );
-            py.import("warnings")?.call_method1("warn", (message,))?;
+            call_method(py.import("warnings")?.as_any(), "warn", (message,))?;
         }
         Ok(())
     }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use nearkin::Options;
 use pyo3::prelude::*;
 
-use crate::error::engine;
 use crate::index::readable::Readable;
+use crate::options::path_of;
+use crate::progress::run;
 use crate::sketch::params::Params;
 
 /// A snapshot of another index, given as an open object or as a path.
@@ -15,8 +16,8 @@ pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapsho
     if let Ok(readable) = other.cast::<Readable>() {
         return readable.get().snapshot_now(py);
     }
-    let path: PathBuf = other.extract()?;
-    let reader = engine(py, || nearkin::Reader::open(&path, Options::default()))?;
+    let path = path_of(other)?;
+    let reader = run(py, None, move |_| nearkin::Reader::open(&path, Options::default()))?;
     Ok(reader.snapshot())
 }
 
@@ -27,13 +28,13 @@ pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapsho
 pub(crate) fn rebuild(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
-    path: PathBuf,
+    #[pyo3(from_py_with = path_of)] path: PathBuf,
     params: &Bound<'_, Params>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
     let (from, params) = (snapshot_of(source)?, params.get().inner.clone());
     let callback = crate::progress::callback(py, progress, "rebuild")?;
-    crate::progress::run(py, callback.as_ref(), |tick| {
+    run(py, callback.as_ref(), move |tick| {
         nearkin::Index::rebuild_with(&from, &path, &params, Options::default(), tick)
     })
 }
@@ -44,12 +45,13 @@ pub(crate) fn rebuild(
 #[pyo3(signature = (path, out, params=None))]
 pub(crate) fn salvage(
     py: Python<'_>,
-    path: PathBuf,
-    out: PathBuf,
+    #[pyo3(from_py_with = path_of)] path: PathBuf,
+    #[pyo3(from_py_with = path_of)] out: PathBuf,
     params: Option<&Bound<'_, Params>>,
 ) -> PyResult<String> {
     let params = params.map(|params| params.get().inner.clone());
-    let done =
-        engine(py, || nearkin::Index::salvage(&path, &out, params.as_ref(), Options::default()))?;
+    let done = run(py, None, move |_| {
+        nearkin::Index::salvage(&path, &out, params.as_ref(), Options::default())
+    })?;
     Ok(format!("{done:#?}"))
 }

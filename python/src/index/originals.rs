@@ -6,6 +6,7 @@ use nearkin::{Admission, Error, ErrorKind, Newcomer, Original, Params, Sketcher}
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::called::call;
 use crate::columns::documents::Documents;
 use crate::columns::keys::KeyType;
 use crate::error::{InvalidError, engine};
@@ -54,8 +55,8 @@ impl Originals {
     }
 
     fn fetched(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Original>> {
-        let document = self.fetch.call1(py, (self.keys.show(py, key)?,))?;
-        original(py, document.bind(py), &self.sketcher, &self.params)
+        let document = call(self.fetch.bind(py), (self.keys.show(py, key)?,))?;
+        original(py, &document, &self.sketcher, &self.params)
     }
 }
 

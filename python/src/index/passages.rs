@@ -13,8 +13,10 @@ use crate::error::{engine, raise};
 use crate::index::handle::Handle;
 use crate::index::reports::{self, Added};
 use crate::index::writing::HeldRows;
-use crate::options::{Opening, PASSAGE_OPTIONS, Threads};
+use crate::interrupt::is_interrupted;
+use crate::options::{Opening, PASSAGE_OPTIONS, Threads, path_of};
 use crate::parallel::in_parts;
+use crate::progress::run;
 use crate::search::conditions::{Conditions, OF_A_SEARCH};
 use crate::search::quotations::{Passages, ask};
 use crate::sketch::params::Params;
@@ -43,19 +45,20 @@ impl PassageIndex {
         durability=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
     fn new(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         params: Option<&Bound<'_, Params>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let opening = Opening::new("PassageIndex", PASSAGE_OPTIONS, options, &path)?;
         let Opening { options, keys, threads } = opening;
         let params = params.map(|params| params.get().inner.clone());
-        let inner = engine(py, || {
+        let at = path.clone();
+        let inner = run(py, None, move |_| {
             let index = match &params {
                 // Checks the parameters before any file is created.
                 Some(params) => nearkin::passages::PassageCutter::new(params)
-                    .and_then(|_| nearkin::Index::open_or_create(&path, params, options)),
-                None => nearkin::Index::open(&path, options),
+                    .and_then(|_| nearkin::Index::open_or_create(&at, params, options)),
+                None => nearkin::Index::open(&at, options),
             };
             nearkin::passages::PassageIndex::new(index?)
         })?;
@@ -156,6 +159,9 @@ impl PassageIndex {
                 let (mut ready, mut bytes, mut outcomes) = (Vec::new(), 0, Vec::new());
                 let all = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
                 for (one, row) in all.into_iter().flatten().zip(rows.clone()) {
+                    if is_interrupted() {
+                        return Ok(outcomes);
+                    }
                     let Some(one) = one else {
                         empty.push(row);
                         let at = row - begin;
@@ -206,8 +212,8 @@ impl PassageIndex {
 
     /// Number of texts. Reads every passage.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        let index = self.inner.get(py)?;
-        engine(py, || index.view().count_texts())
+        let view = self.inner.get(py)?.view();
+        run(py, None, move |_| view.count_texts())
     }
 
     /// The texts that contain parts of this one. A passage counts if its similarity is at least
@@ -228,15 +234,19 @@ impl PassageIndex {
     /// Merges everything into one segment without dead documents.
     #[pyo3(signature = (*, progress=None))]
     fn compact<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
-        let index = self.inner.get(py)?;
+        let index = self.inner.get(py)?.shared();
         let callback = crate::progress::callback(py, progress, "compact")?;
-        crate::progress::run(py, callback.as_ref(), |tick| index.index().compact_with(tick))
+        run(py, callback.as_ref(), move |tick| index.index().compact_with(tick))
     }
 
     /// Copies the index to a new folder.
-    fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let index = self.inner.get(py)?;
-        engine(py, || index.index().backup(&path))
+    fn backup(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
+    ) -> PyResult<()> {
+        let index = self.inner.get(py)?.shared();
+        run(py, None, move |_| index.index().backup(&path))
     }
 
     /// Checks all files, and lists all damage.
@@ -246,10 +256,9 @@ impl PassageIndex {
         py: Python<'py>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let index = self.inner.get(py)?;
+        let index = self.inner.get(py)?.shared();
         let callback = crate::progress::callback(py, progress, "verify")?;
-        let found =
-            crate::progress::run(py, callback.as_ref(), |tick| index.index().verify_with(tick))?;
+        let found = run(py, callback.as_ref(), move |tick| index.index().verify_with(tick))?;
         reports::verification(py, &found)
     }
 

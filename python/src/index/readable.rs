@@ -1,7 +1,6 @@
 //! `nearkin.Readable`: the read-only methods; the base class of Index, Reader and Snapshot.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -10,10 +9,10 @@ use pyo3::types::PyDict;
 use crate::columns::documents::{Documents, Sketching};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{engine, from_engine_by_key, raise, unlocked};
-use crate::index::handle::Handle;
+use crate::index::handle::{Handle, InUse};
 use crate::index::reader_state::ReaderState;
 use crate::options::Threads;
-use crate::progress::callback;
+use crate::progress::{Tick, callback, run, run_here};
 use crate::search::answers::{Answer, Document};
 use crate::search::conditions::{Conditions, OF_A_SEARCH};
 use crate::search::queries::query_many;
@@ -88,7 +87,7 @@ impl Readable {
     }
 
     /// The writer. Fails with `ClosedError` if it was closed, or in a forked child.
-    pub(crate) fn writer(&self, py: Python<'_>) -> PyResult<Arc<nearkin::Index>> {
+    pub(crate) fn writer(&self, py: Python<'_>) -> PyResult<InUse<nearkin::Index>> {
         match &self.source {
             Source::Writer(index) => index.get(py),
             _ => Err(PyTypeError::new_err("opened for reading only")),
@@ -365,9 +364,13 @@ impl Readable {
         self.check_of_documents(py)?;
         let snapshot = self.snapshot_now(py)?;
         let callback = crate::progress::callback(py, progress, "clusters")?;
-        let clusters = crate::progress::run(py, callback.as_ref(), |tick| {
-            snapshot.clusters_with(conditions.engine, tick)
-        })?;
+        let has_filter = conditions.has_filter;
+        let find = move |tick: Tick<'_>| snapshot.clusters_with(conditions.engine, tick);
+        let clusters = if has_filter {
+            run_here(py, callback.as_ref(), find)?
+        } else {
+            run(py, callback.as_ref(), find)?
+        };
         Ok(Stream::new(Box::new(ClustersSource::new(clusters, self.keys))))
     }
 }

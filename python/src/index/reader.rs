@@ -7,11 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::columns::keys::KeyType;
-use crate::error::{engine, from_engine, raise, unlocked};
+use crate::error::{from_engine, raise};
 use crate::index::readable::{Readable, Source};
 use crate::index::reader_state::ReaderState;
 use crate::lock::lock;
-use crate::options::Threads;
+use crate::options::{Threads, path_of};
+use crate::progress::run;
 
 /// An index opened for reading only. This works whether or not a writer has the index open, from
 /// other processes, and on read-only media. A reader shows one state until :meth:`refresh`. A
@@ -26,13 +27,14 @@ impl Reader {
     #[pyo3(signature = (path, *, keys="str", threads=None))]
     fn new(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         keys: &str,
         threads: Option<Threads>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keys = crate::columns::keys::key_type(keys)?;
         let options = Options::default();
-        let reader = engine(py, || nearkin::Reader::open(&path, options.clone()))?;
+        let (at, asked) = (path.clone(), options.clone());
+        let reader = run(py, None, move |_| nearkin::Reader::open(&at, asked))?;
         let params = reader.params().clone();
         let source = Source::Reader(Box::new(ReaderState::new(reader, options)));
         let base = Readable::new(source, path, &params, keys, threads);
@@ -46,23 +48,22 @@ impl Reader {
         // In a forked child this opens the reader again.
         base.snapshot_now(py)?;
         let Source::Reader(state) = &base.source else { return Ok(false) };
-        let taken = lock(&state.reader).take();
-        let Some(reader) = taken else {
+        let Some(reader) = state.take(py, &base.path)? else {
             // Another thread is refreshing or using the reader.
             return Ok(false);
         };
-        let (reader, refreshed) = unlocked(py, || {
-            let refreshed = reader.refresh();
-            (reader, refreshed)
-        })?;
+        let (reader, refreshed) = state.run(py, reader, nearkin::Reader::refresh)?;
         let snapshot = reader.snapshot();
         state.put_back(reader, Some(snapshot));
         refreshed.map_err(|error| from_engine(py, &error))
     }
 
     /// Copies the index, in the state that this reader shows, to a new folder.
-    fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
-        Self::with(slf, |reader| reader.backup(&path))
+    fn backup(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
+    ) -> PyResult<()> {
+        Self::with(slf, move |reader| reader.backup(&path))
     }
 
     /// The state of the index in numbers.
@@ -83,8 +84,10 @@ impl Reader {
         base.snapshot_now(py)?;
         let options = Options::default();
         // A separate reader, because the shared one may be refreshed meanwhile.
-        let reader = engine(py, || nearkin::Reader::open(&base.path, options))?;
-        let found = crate::progress::run(py, callback.as_ref(), |tick| reader.verify_with(tick))?;
+        let path = base.path.clone();
+        let found = run(py, callback.as_ref(), move |tick| {
+            nearkin::Reader::open(&path, options)?.verify_with(tick)
+        })?;
         crate::index::reports::verification(py, &found)
     }
 
@@ -134,23 +137,19 @@ impl Reader {
 impl Reader {
     /// Calls `work` with the reader, which is taken out for the call. `UnsettledError` if another
     /// thread is using it.
-    fn with<R: Send>(
+    fn with<R: Send + 'static>(
         slf: &Bound<'_, Self>,
-        work: impl Send + FnOnce(&nearkin::Reader) -> nearkin::Result<R>,
+        work: impl Send + 'static + FnOnce(&nearkin::Reader) -> nearkin::Result<R>,
     ) -> PyResult<R> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.snapshot_now(py)?;
         let Source::Reader(state) = &base.source else {
             return Err(raise(py, "ClosedError", "the reader is closed"));
         };
-        let taken = lock(&state.reader).take();
-        let Some(reader) = taken else {
+        let Some(reader) = state.take(py, &base.path)? else {
             return Err(raise(py, "UnsettledError", "another thread uses the reader: try again"));
         };
-        let (reader, done) = unlocked(py, || {
-            let done = work(&reader);
-            (reader, done)
-        })?;
+        let (reader, done) = state.run(py, reader, work)?;
         state.put_back(reader, None);
         done.map_err(|error| from_engine(py, &error))
     }

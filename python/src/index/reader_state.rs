@@ -1,14 +1,15 @@
 //! The state of a reader, which is opened again after a fork.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use nearkin::Options;
 use pyo3::prelude::*;
 
 use crate::error::{engine, raise};
 use crate::lock::lock;
+use crate::progress::run;
 
 /// The state of a reader; a forked child opens it again.
 pub(crate) struct ReaderState {
@@ -17,6 +18,8 @@ pub(crate) struct ReaderState {
     /// `None` while a thread refreshes the reader or calls one of its methods, and after `close`.
     pub(crate) reader: Mutex<Option<nearkin::Reader>>,
     process: AtomicU32,
+    /// Whether the reader went away with a call that was interrupted. The next call opens it again.
+    is_gone: AtomicBool,
 }
 
 impl ReaderState {
@@ -26,7 +29,35 @@ impl ReaderState {
             snapshot: Mutex::new(Some(reader.snapshot())),
             reader: Mutex::new(Some(reader)),
             process: AtomicU32::new(std::process::id()),
+            is_gone: AtomicBool::new(false),
         }
+    }
+
+    /// Takes the reader out for a call; `None` if another call has it, or after `close`.
+    pub(crate) fn take(&self, py: Python<'_>, path: &Path) -> PyResult<Option<nearkin::Reader>> {
+        if let Some(reader) = lock(&self.reader).take() {
+            return Ok(Some(reader));
+        }
+        if !self.is_gone.swap(false, Ordering::AcqRel) {
+            return Ok(None);
+        }
+        let (at, options) = (path.to_owned(), self.options.clone());
+        let opened = run(py, None, move |_| nearkin::Reader::open(&at, options));
+        opened.inspect_err(|_| self.is_gone.store(true, Ordering::Release)).map(Some)
+    }
+
+    /// Calls `work` with the reader, and returns it.
+    pub(crate) fn run<R: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        reader: nearkin::Reader,
+        work: impl Send + 'static + FnOnce(&nearkin::Reader) -> nearkin::Result<R>,
+    ) -> PyResult<(nearkin::Reader, nearkin::Result<R>)> {
+        let done = run(py, None, move |_| {
+            let done = work(&reader);
+            Ok((reader, done))
+        });
+        done.inspect_err(|_| self.is_gone.store(true, Ordering::Release))
     }
 
     /// Puts back a reader that was taken out, and shows its `newer` snapshot, if there is one. If

@@ -14,7 +14,8 @@ use crate::index::originals::Originals;
 use crate::index::readable::{Readable, Source};
 use crate::index::reports;
 use crate::index::writing::{Admitting, Columns, add, admit};
-use crate::options::{INDEX_OPTIONS, Opening, Threads};
+use crate::options::{INDEX_OPTIONS, Opening, Threads, path_of, paths_of};
+use crate::progress::run;
 use crate::search::conditions::{Conditions, OF_AN_ADMISSION};
 use crate::sketch::params::Params;
 
@@ -44,10 +45,11 @@ fn opened(
 ) -> PyResult<PyClassInitializer<Index>> {
     let Opening { options, keys, threads } = opening;
     let params = params.map(|params| params.get().inner.clone());
-    let index = engine(py, || match (&params, how) {
-        (Some(params), How::Create) => nearkin::Index::create(&path, params, options),
-        (Some(params), How::Either) => nearkin::Index::open_or_create(&path, params, options),
-        _ => nearkin::Index::open(&path, options),
+    let at = path.clone();
+    let index = run(py, None, move |_| match (&params, how) {
+        (Some(params), How::Create) => nearkin::Index::create(&at, params, options),
+        (Some(params), How::Either) => nearkin::Index::open_or_create(&at, params, options),
+        _ => nearkin::Index::open(&at, options),
     })?;
     let params = index.params().clone();
     let source = Source::Writer(Handle::new(index));
@@ -63,7 +65,7 @@ impl Index {
         durability=None, ttl=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
     fn new(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         params: Option<&Bound<'_, Params>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
@@ -78,7 +80,7 @@ impl Index {
         read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
     fn open(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Self>> {
         let opening = Opening::new("open", INDEX_OPTIONS, options, &path)?;
@@ -91,7 +93,7 @@ impl Index {
         durability=None, ttl=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
     fn create(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         params: &Bound<'_, Params>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Self>> {
@@ -197,8 +199,8 @@ impl Index {
     fn remove_prefix(slf: &Bound<'_, Self>, prefix: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
-        let (prefix, index) = (key_bytes(prefix)?, base.writer(py)?);
-        engine(py, || index.remove_prefix(prefix))
+        let (prefix, index) = (key_bytes(prefix)?, base.writer(py)?.shared());
+        run(py, None, move |tick| index.remove_prefix_with(prefix, tick))
     }
 
     /// Removes every document whose time is before ``time``. Returns the number of removed
@@ -206,8 +208,8 @@ impl Index {
     fn remove_before(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
-        let (time, index) = (crate::options::ms_of(time)?, base.writer(py)?);
-        engine(py, || index.remove_before(time))
+        let (time, index) = (crate::options::ms_of(time)?, base.writer(py)?.shared());
+        run(py, None, move |tick| index.remove_before_with(time, tick))
     }
 
     /// Inserts each document unless it is too similar to a stored one or to an earlier one in the
@@ -272,10 +274,9 @@ impl Index {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, base) = (slf.py(), slf.as_super().get());
-        let (from, index) = (crate::index::copies::snapshot_of(other)?, base.writer(py)?);
+        let (from, index) = (crate::index::copies::snapshot_of(other)?, base.writer(py)?.shared());
         let callback = crate::progress::callback(py, progress, "import")?;
-        let done =
-            crate::progress::run(py, callback.as_ref(), |tick| index.import_with(&from, tick))?;
+        let done = run(py, callback.as_ref(), move |tick| index.import_with(&from, tick))?;
         reports::imported(py, done)
     }
 
@@ -286,12 +287,12 @@ impl Index {
     #[pyo3(signature = (paths, how="refuse"))]
     fn adopt<'py>(
         slf: &Bound<'py, Self>,
-        paths: Vec<PathBuf>,
+        #[pyo3(from_py_with = paths_of)] paths: Vec<PathBuf>,
         how: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
         let how = crate::shards::manifest::adopt_of(how)?;
-        let done = engine(py, || index.adopt(&paths, how))?;
+        let done = run(py, None, move |_| index.adopt(&paths, how))?;
         reports::imported(py, done)
     }
 
@@ -299,9 +300,9 @@ impl Index {
     /// meanwhile.
     #[pyo3(signature = (*, progress=None))]
     fn compact<'py>(slf: &Bound<'py, Self>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
-        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
         let callback = crate::progress::callback(py, progress, "compact")?;
-        crate::progress::run(py, callback.as_ref(), |tick| index.compact_with(tick))
+        run(py, callback.as_ref(), move |tick| index.compact_with(tick))
     }
 
     /// Checks everything: all checksums, and all tables against the signatures.
@@ -310,29 +311,32 @@ impl Index {
         slf: &Bound<'py, Self>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
         let callback = crate::progress::callback(py, progress, "verify")?;
-        let found = crate::progress::run(py, callback.as_ref(), |tick| index.verify_with(tick))?;
+        let found = run(py, callback.as_ref(), move |tick| index.verify_with(tick))?;
         reports::verification(py, &found)
     }
 
     /// Makes a copy of the index in a new folder, while reads and writes continue.
-    fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
-        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
-        engine(py, || index.backup(&path))
+    fn backup(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
+    ) -> PyResult<()> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
+        run(py, None, move |_| index.backup(&path))
     }
 
     /// Writes the documents that are in memory to a segment now.
     fn flush(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
-        engine(py, || index.flush())
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
+        run(py, None, move |_| index.flush())
     }
 
     /// Makes all earlier writes durable. Returns the number of the last durable change. A Reader
     /// that is refreshed afterwards sees them; without it, after about a second.
     fn sync(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
-        engine(py, || index.sync())
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
+        run(py, None, move |_| index.sync())
     }
 
     /// The state of the index in numbers.
@@ -388,7 +392,10 @@ impl Index {
 
 /// Whether there is an index in this folder.
 #[pyfunction]
-pub(crate) fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+pub(crate) fn exists(
+    py: Python<'_>,
+    #[pyo3(from_py_with = path_of)] path: PathBuf,
+) -> PyResult<bool> {
     let look = |path: &Path| match nearkin::Index::exists(path) {
         // The path is a file, or a folder with other content.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),

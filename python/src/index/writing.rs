@@ -1,27 +1,31 @@
 //! Writes columns to an index: adds, admits or removes their documents.
 
-use std::mem::take;
 use std::ops::Range;
 
 use nearkin::{
-    Admission, Admit, Batch, Decision, Document, Edit, Keep, Newcomer, Original, Outcome, Signature,
+    Admission, Admit, Batch, Decision, Document, Edit, Keep, Newcomer, Original, Outcome,
+    Signature, Written,
 };
 use pyo3::prelude::*;
 
 use crate::arrow::{Builder, Cell, Field, Kind};
+use crate::called::call;
 use crate::columns::column::{Column, Held, Role};
 use crate::columns::documents::{Documents, NewState, Sketching};
 use crate::columns::keys::{KeyType, key_kind};
 use crate::error::{InvalidError, engine, raise};
+use crate::index::handle::InUse;
 use crate::index::originals::{Originals, with_originals};
 use crate::index::readable::Readable;
 use crate::index::reports::Added;
-use crate::progress::report;
+use crate::progress::{report, run};
 use crate::search::conditions::Conditions;
 use crate::tables::table::Table;
 
 /// Maximum size of a batch in the log, in bytes. Each batch needs one sync.
 const BATCH_BYTES: usize = 4 << 20;
+/// A batch of fewer bytes is written on the thread of the call: starting another one takes time.
+const SMALL_BYTES: usize = 64 << 10;
 /// Number of removes per batch.
 const REMOVES: usize = 10_000;
 /// Number of documents that are admitted per call.
@@ -66,7 +70,7 @@ impl<'py> Columns<'py> {
         }
         let times = times.map(|times| -> PyResult<Vec<Option<u64>>> {
             let module = py.import("nearkin._columns")?;
-            module.getattr("times")?.call1((times, documents.len()))?.extract()
+            call(&module.getattr("times")?, (times, documents.len()))?.extract()
         });
         let times = times.transpose()?;
         if let Some(times) = &times {
@@ -187,11 +191,10 @@ pub(crate) fn add(
     columns.documents.sketch::<Vec<NewState>>(py, how, |rows, parts| {
         let held = HeldRows::new(&columns.keys, columns.payloads.as_ref(), rows.clone())?;
         let (keys, payloads) = held.read(py, readable.keys)?;
-        let states = parts.into_iter().flatten();
-        let added = &mut added;
-        engine(py, || {
+        let mut states = rows.clone().zip(&keys).zip(parts.into_iter().flatten());
+        loop {
             let (mut batch, mut blank) = (Batch::new(), Vec::new());
-            for ((row, key), state) in rows.clone().zip(&keys).zip(states) {
+            for ((row, key), state) in states.by_ref() {
                 if !matches!(state, Some(Some(_))) {
                     added.empty.push(row);
                 }
@@ -201,16 +204,27 @@ pub(crate) fn add(
                 batch.push(put(key, payload, time, signature.as_ref()));
                 blank.push(signature.is_none());
                 if batch.bytes() >= BATCH_BYTES {
-                    added.count(&index.write(take(&mut batch))?.outcomes, &take(&mut blank));
+                    break;
                 }
             }
-            if !batch.is_empty() {
-                added.count(&index.write(batch)?.outcomes, &blank);
+            if batch.is_empty() {
+                return Ok(());
             }
-            Ok(())
-        })
+            added.count(&write(py, &index, batch)?.outcomes, &blank);
+            py.check_signals()?;
+        }
     })?;
     Ok(added)
+}
+
+/// Writes a batch. A large one takes long, above all if a flush is due: an interrupt does not wait
+/// for it.
+fn write(py: Python<'_>, index: &InUse<nearkin::Index>, batch: Batch) -> PyResult<Written> {
+    if batch.bytes() < SMALL_BYTES {
+        return engine(py, || index.write(&batch));
+    }
+    let index = index.shared();
+    run(py, None, move |_| index.write(batch))
 }
 
 /// Removes the documents of a column of keys.
@@ -225,10 +239,7 @@ pub(crate) fn remove<'py>(
         let held = keys.hold(begin..count.min(begin + REMOVES))?;
         let some = held.bytes(begin)?;
         check_keys(py, readable.keys, &some, begin)?;
-        let written = engine(py, || {
-            let batch = some.iter().flatten().fold(Batch::new(), Batch::remove);
-            index.write(batch)
-        })?;
+        let written = write(py, &index, some.iter().flatten().fold(Batch::new(), Batch::remove))?;
         removed += written.count(Outcome::Removed);
         py.check_signals()?;
     }

@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyList, PySlice, PyTuple};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::called::call;
 use crate::columns::keys::KeyType;
 use crate::error::raise;
 use crate::sketch::signature::Signature;
@@ -15,7 +16,7 @@ use crate::tables::table::converted;
 
 /// Converts milliseconds since 1970 (UTC) to a `datetime`.
 pub(crate) fn datetime(py: Python<'_>, ms: u64) -> PyResult<Bound<'_, PyAny>> {
-    py.import("nearkin._columns")?.getattr("datetime_of")?.call1((ms,))
+    call(&py.import("nearkin._columns")?.getattr("datetime_of")?, (ms,))
 }
 
 /// The arguments of `_of_json`: a value of the engine as JSON, and whether its keys are bytes.

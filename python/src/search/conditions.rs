@@ -8,8 +8,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::called::{call, is_true};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{InvalidError, from_engine};
+use crate::interrupt::is_interrupted;
 use crate::options::{Count, argument, duration, keywords, ms_of};
 use crate::search::answers::SeenDocument;
 
@@ -73,7 +75,8 @@ impl Conditions {
         })?;
         let is_contained = settings.iter().any(|(name, _)| *name == "contained");
         let engine = nearkin::Conditions::from_settings(settings);
-        let mut engine = engine.map_err(|error| from_engine(py, &error))?;
+        let engine = engine.map_err(|error| from_engine(py, &error))?;
+        let mut engine = engine.cancel_if(is_interrupted);
         if let Some(prefix) = prefix {
             engine = engine.prefix(prefix);
         }
@@ -132,7 +135,7 @@ fn is_passed(filter: &Py<PyAny>, keys: KeyType, seen: DocumentView<'_>) -> bool 
     let passed = Python::attach(|py| {
         // A function in C does not look for signals.
         py.check_signals()?;
-        filter.bind(py).call1((SeenDocument::new(py, keys, seen)?,))?.is_truthy()
+        is_true(&call(filter.bind(py), (SeenDocument::new(py, keys, seen)?,))?)
     });
     passed.unwrap_or_else(|raised| resume_unwind(Box::new(raised)))
 }

@@ -18,6 +18,7 @@ use crate::dedup::fates::{Fate, Shown, fates_table};
 use crate::dedup::rows::Work;
 use crate::error::{InvalidError, engine};
 use crate::index::originals::with_originals;
+use crate::interrupt::is_interrupted;
 use crate::sketch::params::Params;
 use crate::sketch::signatures::Signatures;
 use crate::tables::table::Table;
@@ -154,6 +155,9 @@ fn compared(
     for (row, (a, b)) in (0_i64..).zip(left.iter().zip(right)) {
         let (a, b) = (document(signature.clone(), a)?, document(signature.clone(), b)?);
         found.extend(alike.overlap(&a, &b).map(|overlap| (row, overlap)));
+        if is_interrupted() {
+            break;
+        }
     }
     Ok(found)
 }

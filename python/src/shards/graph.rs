@@ -8,7 +8,8 @@ use crate::arrow::{Field, Kind};
 use crate::columns::column::{Column, Role, Rows};
 use crate::columns::integers::{check_rows, integers};
 use crate::columns::keys::{KeyType, key_kind};
-use crate::error::{InvalidError, unlocked};
+use crate::error::InvalidError;
+use crate::progress::run;
 use crate::tables::table::Table;
 
 /// Nodes of a graph: numbers, or keys.
@@ -67,7 +68,7 @@ impl Step {
         match ends {
             (Nodes::Numbers(a), Nodes::Numbers(b)) => {
                 check_rows(a.len(), b.len(), "b")?;
-                let edges = unlocked(py, || self.apply(a.into_iter().zip(b)))?;
+                let edges = run(py, None, move |_| Ok(self.apply(a.into_iter().zip(b))))?;
                 let fields = names.map(|name| Field::new(name, Kind::Integer));
                 Ok(Table::filled(&fields, edges.into_iter().map(|(a, b)| [a.into(), b.into()])))
             }
@@ -76,7 +77,7 @@ impl Step {
                 if keys == KeyType::Text {
                     a.iter().chain(&b).try_for_each(|key| keys.check(py, key))?;
                 }
-                let edges = unlocked(py, || self.apply(a.into_iter().zip(b)))?;
+                let edges = run(py, None, move |_| Ok(self.apply(a.into_iter().zip(b))))?;
                 let fields = names.map(|name| Field::new(name, key_kind(keys)));
                 Ok(Table::filled(&fields, edges.iter().map(|(a, b)| [a.into(), b.into()])))
             }

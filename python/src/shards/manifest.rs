@@ -1,7 +1,7 @@
 //! `nearkin.shards.Shards`, the writer of a sharded index, and `Manifest`, the list of its files.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use nearkin::shards::Adopt;
 use pyo3::prelude::*;
@@ -12,6 +12,8 @@ use crate::columns::column::{Column, Role};
 use crate::error::{InvalidError, engine, from_engine, raise};
 use crate::index::reports;
 use crate::lock::lock;
+use crate::options::path_of;
+use crate::progress::run;
 use crate::shards::sealing::{Sealed, Ticket};
 use crate::sketch::params::Params;
 use crate::tables::table::Table;
@@ -37,16 +39,17 @@ pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
 #[pyclass(frozen, module = "nearkin.shards")]
 pub(crate) struct Shards {
     path: PathBuf,
-    inner: Mutex<nearkin::shards::Shards>,
+    /// Shared with operations that go on after their call was interrupted.
+    inner: Arc<Mutex<nearkin::shards::Shards>>,
 }
 
 impl Shards {
     fn from_inner(path: PathBuf, inner: nearkin::shards::Shards) -> Self {
         let path = std::path::absolute(&path).unwrap_or(path);
-        Self { path, inner: Mutex::new(inner) }
+        Self { path, inner: Arc::new(Mutex::new(inner)) }
     }
 
-    /// Calls `work` without the interpreter lock.
+    /// Calls short `work` without the interpreter lock.
     fn with<R: Send>(
         &self,
         py: Python<'_>,
@@ -54,13 +57,24 @@ impl Shards {
     ) -> PyResult<R> {
         engine(py, || work(&mut lock(&self.inner)))
     }
+
+    /// Calls `work` that may take long. If a signal handler raises, it goes on by itself.
+    fn run<R: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl Send + 'static + FnOnce(&mut nearkin::shards::Shards) -> nearkin::Result<R>,
+    ) -> PyResult<R> {
+        let inner = Arc::clone(&self.inner);
+        run(py, None, move |_| work(&mut lock(&inner)))
+    }
 }
 
 #[pymethods]
 impl Shards {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let inner = engine(py, || nearkin::shards::Shards::open(&path))?;
+    fn new(py: Python<'_>, #[pyo3(from_py_with = path_of)] path: PathBuf) -> PyResult<Self> {
+        let at = path.clone();
+        let inner = run(py, None, move |_| nearkin::shards::Shards::open(&at))?;
         Ok(Self::from_inner(path, inner))
     }
 
@@ -68,18 +82,18 @@ impl Shards {
     #[staticmethod]
     fn create(
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
         params: &Bound<'_, Params>,
         shards: u32,
     ) -> PyResult<Self> {
-        let params = &params.get().inner;
-        let inner = engine(py, || nearkin::shards::Shards::create(&path, params, shards))?;
+        let (at, params) = (path.clone(), params.get().inner.clone());
+        let inner = run(py, None, move |_| nearkin::shards::Shards::create(&at, &params, shards))?;
         Ok(Self::from_inner(path, inner))
     }
 
     /// Moves on to the newest generation.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, nearkin::shards::Shards::refresh)
+        self.run(py, nearkin::shards::Shards::refresh)
     }
 
     /// The folder of the index.
@@ -123,9 +137,14 @@ impl Shards {
     /// Moves a sealed file to its place in the index. It is not read before a commit lists it. If a
     /// second attempt of a task made the same file, the first file is kept and the second is
     /// deleted. A different file with this number is an ``ExistsError``.
-    fn place(&self, py: Python<'_>, path: PathBuf, sealed: &Bound<'_, Sealed>) -> PyResult<()> {
+    fn place(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path_of)] path: PathBuf,
+        sealed: &Bound<'_, Sealed>,
+    ) -> PyResult<()> {
         let sealed = sealed.get().inner;
-        self.with(py, |shards| shards.place(&path, &sealed))
+        self.run(py, move |shards| shards.place(&path, &sealed))
     }
 
     /// Lists placed segments, given as pairs of (shard, :class:`Sealed`), in one commit. ``how``
@@ -142,7 +161,8 @@ impl Shards {
         let how = adopt_of(how)?;
         let segments: Vec<_> =
             segments.iter().map(|(shard, sealed)| (*shard, sealed.get().inner)).collect();
-        let done = self.with(py, |shards| shards.append(&segments, how, note))?;
+        let note = note.map(<[u8]>::to_vec);
+        let done = self.run(py, move |shards| shards.append(&segments, how, note.as_deref()))?;
         reports::imported(py, done)
     }
 
@@ -155,20 +175,21 @@ impl Shards {
         if let Some(row) = keys.iter().position(Option::is_none) {
             return Err(raise(py, "InvalidError", &format!("keys[{row}] is null")));
         }
-        self.with(py, |shards| shards.remove(keys.iter().copied().flatten()))
+        let keys: Vec<Vec<u8>> = keys.into_iter().flatten().map(<[u8]>::to_vec).collect();
+        self.run(py, move |shards| shards.remove(&keys))
     }
 
     /// Merges the segments of a shard into one without dead documents, in one commit. Returns
     /// whether there was anything to merge.
     fn compact(&self, py: Python<'_>, shard: u32) -> PyResult<bool> {
-        self.with(py, |shards| shards.compact(shard))
+        self.run(py, move |shards| shards.compact(shard))
     }
 
     /// Deletes files that the newest generation does not list: those of failed tasks, and those of
     /// older generations. Returns the number of deleted files. Call it only while no job is
     /// running.
     fn sweep(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, nearkin::shards::Shards::sweep)
+        self.run(py, nearkin::shards::Shards::sweep)
     }
 
     fn __reduce__<'py>(
@@ -178,10 +199,12 @@ impl Shards {
         Ok((slf.get_type().into_any(), arguments))
     }
 
-    fn __repr__(&self) -> String {
-        let shards = lock(&self.inner);
-        let (count, generation) = (shards.shards(), shards.generation());
-        format!("Shards('{}', {count} shards, generation {generation})", self.path.display())
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let numbers =
+            |shards: &mut nearkin::shards::Shards| Ok((shards.shards(), shards.generation()));
+        let (count, generation) = self.with(py, numbers)?;
+        let path = self.path.display();
+        Ok(format!("Shards('{path}', {count} shards, generation {generation})"))
     }
 }
 
@@ -251,8 +274,9 @@ impl Manifest {
 
     /// Reads and checks all files in a folder without mapping them. The error names the first file
     /// that is missing, truncated or damaged, or that belongs to another index.
-    fn check(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        engine(py, || self.inner.check(&path))
+    fn check(&self, py: Python<'_>, #[pyo3(from_py_with = path_of)] path: PathBuf) -> PyResult<()> {
+        let inner = self.inner.clone();
+        run(py, None, move |_| inner.check(&path))
     }
 
     fn __repr__(&self) -> String {

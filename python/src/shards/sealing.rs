@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::error::{engine, from_engine};
+use crate::error::from_engine;
 use crate::index::writing::Columns;
-use crate::options::Threads;
+use crate::options::{Threads, path_of};
+use crate::progress::run;
 use crate::sketch::params::Params;
 
 /// The identity of a sealed file, stored in its header: the id of an index (16 bytes) and the
@@ -139,15 +140,15 @@ pub(crate) fn seal<'py>(
     keys: &Bound<'py, PyAny>,
     documents: &Bound<'py, PyAny>,
     ticket: &Bound<'py, Ticket>,
-    path: PathBuf,
+    #[pyo3(from_py_with = path_of)] path: PathBuf,
     payloads: Option<Bound<'py, PyAny>>,
     times: Option<Bound<'py, PyAny>>,
     threads: Option<Threads>,
 ) -> PyResult<Sealed> {
-    let params = &params.get().inner;
-    let columns = Columns::with_params(py, params, keys, documents, payloads, times)?;
-    let made = columns.sealable(py, params, crate::parallel::threads(threads))?;
+    let params = params.get().inner.clone();
+    let columns = Columns::with_params(py, &params, keys, documents, payloads, times)?;
+    let made = columns.sealable(py, &params, crate::parallel::threads(threads))?;
     let ticket = ticket.get().inner;
-    let inner = engine(py, || nearkin::shards::seal(params, made, &ticket, &path))?;
+    let inner = run(py, None, move |_| nearkin::shards::seal(&params, made, &ticket, &path))?;
     Ok(Sealed { inner })
 }

@@ -13,6 +13,8 @@ use crate::arrow::{Field, Kind};
 use crate::columns::column::{Column, Role};
 use crate::columns::integers::{check_rows, integers};
 use crate::error::{InvalidError, engine, unlocked};
+use crate::interrupt::is_interrupted;
+use crate::progress::run;
 use crate::shards::condition::Condition;
 use crate::sketch::params::Params;
 use crate::sketch::signatures::Signatures;
@@ -216,15 +218,15 @@ pub(crate) fn verify_buckets(
     threshold: f64,
     conditions: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Table> {
-    let params = &params.get().inner;
+    let params = params.get().inner.clone();
     let condition = Condition::new("verify_buckets", threshold, conditions)?;
-    let buckets = Buckets::new(params, bands, band_keys, documents, signatures, condition)?;
-    let pairs = engine(py, || {
-        let verifier = Verifier::new(params, condition.alike)?;
+    let buckets = Buckets::new(&params, bands, band_keys, documents, signatures, condition)?;
+    let pairs = run(py, None, move |_| {
+        let verifier = Verifier::new(&params, condition.alike)?;
         let mut pairs = Vec::new();
         buckets.each(|band, rows, together| {
             let named = |pair: VerifiedPair| {
-                let contained = buckets.reached(params, condition, rows, &pair)?;
+                let contained = buckets.reached(&params, condition, rows, &pair)?;
                 let ends = (buckets.document(rows, pair.a)?, buckets.document(rows, pair.b)?);
                 Some((ends.0, ends.1, pair, contained))
             };
@@ -261,15 +263,15 @@ pub(crate) fn connect_buckets(
     threshold: f64,
     conditions: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Table> {
-    let params = &params.get().inner;
+    let params = params.get().inner.clone();
     let condition = Condition::new("connect_buckets", threshold, conditions)?;
-    let buckets = Buckets::new(params, bands, band_keys, documents, signatures, condition)?;
-    let edges = engine(py, || {
-        let verifier = Verifier::new(params, condition.alike)?;
+    let buckets = Buckets::new(&params, bands, band_keys, documents, signatures, condition)?;
+    let edges = run(py, None, move |_| {
+        let verifier = Verifier::new(&params, condition.alike)?;
         let mut edges = Vec::new();
         buckets.each(|_, rows, together| {
             let holds =
-                |pair: &VerifiedPair| buckets.reached(params, condition, rows, pair).is_some();
+                |pair: &VerifiedPair| buckets.reached(&params, condition, rows, pair).is_some();
             let named = |(a, b)| Some((buckets.document(rows, a)?, buckets.document(rows, b)?));
             edges.extend(verifier.connect_if(together, holds)?.into_iter().filter_map(named));
             Ok(())
@@ -307,8 +309,9 @@ pub(crate) fn verify_between(
     let right = integers(other_documents, "other_documents")?;
     let left_data = all_signatures(signatures, bytes, left.len())?;
     let right_data = all_signatures(other_signatures, bytes, right.len())?;
-    let found = engine(py, || {
-        Verifier::new(params, condition.alike)?.between(band, &left_data, &right_data)
+    let by = params.clone();
+    let found = run(py, None, move |_| {
+        Verifier::new(&by, condition.alike)?.between(band, &left_data, &right_data)
     })?;
     let documents = |pair: VerifiedPair| {
         let counts = (own.get(pair.a), others.get(pair.b));
@@ -356,6 +359,9 @@ pub(crate) fn verify(
                 Some((row, equal_rows, condition.reached(params, equal_rows, counts)?))
             };
             found.extend(verifier.pair(*band, a, b)?.and_then(reached));
+            if is_interrupted() {
+                break;
+            }
         }
         Ok(found)
     })?;

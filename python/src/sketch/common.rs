@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use crate::called::elements;
 use crate::error::from_engine;
 
 /// The list that a caller gives: as text, as the bytes of a file, or as hashes.
@@ -18,6 +19,6 @@ pub(crate) fn common_of(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Co
         let text = text.map_err(|_| PyValueError::new_err("common is not UTF-8"))?;
         return text.parse().map_err(fail);
     }
-    let hashes = given.try_iter()?.map(|hash| hash?.extract::<u64>());
+    let hashes = elements(given)?.map(|hash| hash?.extract::<u64>());
     Common::from_hashes(hashes.collect::<PyResult<Vec<_>>>()?).map_err(fail)
 }

@@ -5,8 +5,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::called::elements;
 use crate::columns::keys::whole;
 use crate::error::engine;
+use crate::interrupt::is_interrupted;
 use crate::options::Threads;
 use crate::parallel::{in_parts, threads};
 use crate::sketch::params::Params;
@@ -45,7 +47,7 @@ pub(crate) fn learn_common(
     };
     let mut learner = engine(py, || CommonLearner::new(&params))?;
     let (mut batch, mut bytes) = (Vec::new(), 0);
-    for text in texts.try_iter()? {
+    for text in elements(texts)? {
         let text = text?;
         if text.is_none() {
             continue;
@@ -76,6 +78,9 @@ fn learn(
             texts.iter().map(|text| sketcher.original_text(text)).collect::<Vec<_>>()
         });
         for document in made.into_iter().flatten() {
+            if is_interrupted() {
+                break;
+            }
             match document {
                 Ok(document) => learner.add(&document)?,
                 Err(error) if error.kind() == ErrorKind::Empty => {}

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
+use crate::called::elements;
 use crate::error::{from_engine, raise};
 use crate::sketch::common::common_of;
 use crate::tables::table::converted;
@@ -98,7 +99,7 @@ impl Params {
                 let message = "stop_words must be an iterable of words, not one str";
                 return Err(pyo3::exceptions::PyTypeError::new_err(message));
             }
-            let words = words.try_iter()?.map(|word| word?.extract::<String>());
+            let words = elements(&words)?.map(|word| word?.extract::<String>());
             builder = builder.stop_words(words.collect::<PyResult<Vec<_>>>()?);
         }
         if let Some(common) = common {

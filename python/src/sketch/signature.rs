@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::called::elements;
 use crate::error::{from_engine, raise};
 use crate::sketch::params::Params;
 
@@ -76,7 +77,7 @@ impl Signature {
         shingle_count: u32,
     ) -> PyResult<Self> {
         let params = params.get().inner.clone();
-        let rows = rows.try_iter()?.map(|row| row?.extract::<u64>());
+        let rows = elements(rows)?.map(|row| row?.extract::<u64>());
         let rows = rows.collect::<PyResult<Vec<_>>>()?;
         let inner = nearkin::Signature::from_rows(&params, &rows, shingle_count)
             .map_err(|error| from_engine(py, &error))?;

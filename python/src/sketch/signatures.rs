@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice, PySliceMethods, PyTuple};
 
 use crate::arrow::ffi::{ARRAY_NAME, SCHEMA_NAME, shared};
+use crate::called::call_method;
 use crate::error::{InvalidError, from_engine, raise};
 use crate::sketch::params::Params;
 use crate::sketch::signature::{OTHER, Signature, check_same, equal_rows};
@@ -279,7 +280,7 @@ impl Signatures {
 
     /// A read-only numpy array of the lanes (rows x hashes), without a copy.
     fn to_numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("numpy")?.call_method1("asarray", (slf,))
+        call_method(slf.py().import("numpy")?.as_any(), "asarray", (slf,))
     }
 
     /// Lets numpy read the lanes without a copy; the array keeps this object alive.

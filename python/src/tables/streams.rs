@@ -1,6 +1,6 @@
 //! Streams of pairs, clusters and keys, computed while they are read.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
 use nearkin::{Clusters, Pairs, Snapshot};
@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use crate::arrow::{Batch, Builder, Field, Kind};
 use crate::columns::keys::{KeyType, key_kind};
 use crate::error::{raise, unlocked};
+use crate::interrupt::{PAUSE, is_interrupted};
 use crate::tables::table::{BatchSource, Failed};
 
 /// Number of rows computed at a time.
@@ -97,6 +98,9 @@ impl BatchSource for ClustersSource {
         while rows < ROWS {
             let Some(cluster) = self.clusters.next().transpose()? else { break };
             for (key, time) in cluster.keys.iter().zip(&cluster.times) {
+                if rows % ROWS == ROWS - 1 && is_interrupted() {
+                    break;
+                }
                 builder.row([
                     self.number.into(),
                     shown(self.keys, key)?.into(),
@@ -106,6 +110,9 @@ impl BatchSource for ClustersSource {
                 rows += 1;
             }
             self.number += 1;
+            if is_interrupted() {
+                break;
+            }
         }
         let mut batches = builder.finish();
         batches.reverse();
@@ -153,7 +160,13 @@ impl State {
             if self.ended {
                 return Ok(None);
             }
-            let Ok(received) = self.incoming.recv() else { return Err(Failed::Thread) };
+            let received = match self.incoming.recv_timeout(PAUSE) {
+                Ok(received) => received,
+                // The call raises the exception of the signal handler.
+                Err(RecvTimeoutError::Timeout) if is_interrupted() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Err(Failed::Thread),
+            };
             match received.inspect_err(|_| self.ended = true)? {
                 Some(keys) => self.ready = keys.into_iter(),
                 None => self.ended = true,

@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
 
 use crate::arrow::ffi::{SCHEMA_NAME, STREAM_NAME, export};
 use crate::arrow::{Batch, Builder, Cell, Field, Kind, schema_of};
+use crate::called::call;
 use crate::columns::keys::not_utf8;
 use crate::error::{InvalidError, from_engine, message_of, raise, unlocked};
 use crate::progress::{callback, report};
@@ -247,7 +248,7 @@ pub(crate) fn converted<'py, T: pyo3::PyTypeInfo>(
     object: &Bound<'py, T>,
     how: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    object.py().import("nearkin._tables")?.getattr(how)?.call1((object,))
+    call(&object.py().import("nearkin._tables")?.getattr(how)?, (object,))
 }
 
 /// The source of a stream's batches.

@@ -3,7 +3,7 @@
 use crate::index::files::copy::backup;
 use crate::index::files::{folder, inspect, open};
 use crate::index::maintain::background::Background;
-use crate::index::maintain::{removal, steps};
+use crate::index::maintain::steps;
 use crate::index::merge::commit;
 use crate::index::merge::compaction;
 use crate::index::merge::flush::{self, NextWal};
@@ -211,8 +211,7 @@ impl Index {
     ///
     /// Those of [`Index::insert`].
     pub fn remove_before(&self, time: u64) -> Result<u64> {
-        write_path::refuse_passages(&self.core)?;
-        removal::remove_before(&*self.here()?, time)
+        self.remove_before_with(time, &mut go_on)
     }
 
     /// Writes a batch as one change: atomic, with one append and one sync. `Ok` promises the same
@@ -305,8 +304,12 @@ impl Index {
         steps::sync(&*self.here()?)
     }
 
-    /// The number of the last change that survives power loss.
+    /// The number of the last change that survives power loss. In a forked child, 0 if that cannot
+    /// be known.
     pub fn durable_change(&self) -> u64 {
+        if self.core.is_in_child() {
+            return self.core.group.durable_change_in_child();
+        }
         self.core.group.durable_change()
     }
 

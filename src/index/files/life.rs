@@ -8,8 +8,7 @@ use crate::index::merge::compaction;
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::options::Options;
-use crate::index::state::versions::State;
-use crate::memtable::Memtable;
+use crate::index::state::versions::{Closed, State};
 use crate::storage::OpenMode;
 use crate::storage::lock::LockLost;
 use crate::storage::names::Ending;
@@ -34,6 +33,7 @@ pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
 /// Closes the index under its handles. See [`crate::Index::shutdown`].
 pub(crate) fn shut_down(core: &Core, background: &Background) -> Result<()> {
     commit::refuse_in_child(core)?;
+    compaction::refuse_within_call(core, "shutdown")?;
     core.shut_down.store(true, Ordering::Release);
     background.stop();
     let closed = close_and_release(core);
@@ -53,9 +53,8 @@ fn close_and_release(core: &Core) -> Result<()> {
     writer.wal = None;
     core.group.note_lost(LockLost::Released);
     let params = Arc::clone(&core.params);
-    let memtable = Memtable::new(params.signature_bytes(), params.bands(), 0, 0);
-    let closed_state = State::new(params, Vec::new(), Arc::new(memtable));
-    core.view.replace(State { closed: Some(core.names.root().to_path_buf()), ..closed_state });
+    let why = Closed::ShutDown(core.names.root().to_path_buf());
+    core.view.replace(State::closed(params, why));
     *core.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     let gone = Arc::downgrade(&lock);
     drop(lock);

@@ -25,6 +25,18 @@ pub(crate) fn compaction(core: &Core) -> MutexGuard<'_, Option<Compaction>> {
     core.compaction.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Refuses a call that would wait for ever: it was made by code of the caller for whose end another
+/// call of this thread waits.
+pub(crate) fn refuse_within_call(core: &Core, call: &str) -> Result<()> {
+    if core.is_within_call() {
+        return Err(Error::invalid(format!(
+            "{call} was called by a progress report or an event listener of the same index, and \
+             would wait for it: call it after that has returned"
+        )));
+    }
+    Ok(())
+}
+
 /// Does one step of the running compaction, or starts one if it is due. If `quiet` is still the
 /// last change, the step may be one of an idle merge. Returns whether the compaction has ended;
 /// `None` if there was nothing to do, or if another thread is doing a step.
@@ -40,6 +52,10 @@ pub(crate) fn compact_step(core: &Core, quiet: Option<u64>) -> Result<Option<boo
 /// Like `compact_step`, but waits for another thread's step first, and does not start an idle
 /// merge.
 pub(crate) fn compact_step_awaited(core: &Core) -> Result<Option<bool>> {
+    if core.is_within_call() {
+        // A compaction that reports its progress is under way, and waits for this thread.
+        return Ok(None);
+    }
     compact_step_in(core, compaction(core), None)
 }
 
@@ -118,6 +134,7 @@ pub(crate) fn compact_all(
     core: &Core,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<()> {
+    refuse_within_call(core, "compact")?;
     match try_compact_all(core, progress) {
         Err(error) if flush::gave_up_spare(core, &mut core.writer(), &error) => {
             try_compact_all(core, progress)?;
@@ -147,7 +164,7 @@ fn try_compact_all(
         *slot = Some(begin_compaction(core, &mut writer, &chosen)?);
     }
     while let Some(compaction) = &*slot {
-        if progress(compaction.progress()).is_break() {
+        if core.report(|| progress(compaction.progress())).is_break() {
             abandon(core, &mut slot);
             return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
         }

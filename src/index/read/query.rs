@@ -127,36 +127,53 @@ impl Snapshot {
             counts.push(self.shingle_count(place)?);
             themselves.push(place);
         }
+        themselves.sort_unstable();
         let (mut found, mut scratch) = (Vec::new(), SearchScratch::take());
-        let mut complete = true;
+        let (mut complete, mut merged) = (true, 0);
         for (number, together) in signatures.chunks(BATCH_SIGNATURES).enumerate() {
             let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
             let mut search = checked.search(self, &mut scratch);
             let first = u32::try_from(number * BATCH_SIGNATURES).unwrap_or(u32::MAX);
             let of_all = |of: &Found| Found { probe: first.saturating_add(of.probe), ..*of };
-            found.extend(search.run(&bytes, checked.equal_rows_min)?.iter().map(of_all));
+            let is_other = |of: &Found| themselves.binary_search(&of.place).is_err();
+            let others =
+                search.run(&bytes, checked.equal_rows_min)?.iter().filter(|of| is_other(of));
+            let mut others: Vec<Found> = others.map(of_all).collect();
+            let is_stopped = search.is_stopped();
             complete &= (0..bytes.len()).all(|number| !search.is_cut(number));
-        }
-        scratch.keep();
-        themselves.sort_unstable();
-        found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
-        if keys.len() > 1 {
-            if checked.alike.asks_for_containment() {
+            if keys.len() > 1 && checked.alike.asks_for_containment() {
                 let stop = &checked.conditions.stop;
                 let (kept, is_whole) =
-                    self.keep_contained(&mut found, checked.alike, &counts, stop)?;
-                found.truncate(kept);
+                    self.keep_contained(&mut others, checked.alike, &counts, stop)?;
+                others.truncate(kept);
                 complete &= is_whole;
             }
+            found.append(&mut others);
+            // All keys may find the same crowd: its documents are kept once, not once for each key.
+            if found.len() / 2 > merged + MERGE_MIN {
+                keep_best(&mut found);
+                merged = found.len();
+            }
+            if is_stopped {
+                break;
+            }
+        }
+        scratch.keep();
+        if keys.len() > 1 {
             keep_best(&mut found);
         }
         self.answer(&mut found, checked, &counts, complete)
     }
 }
 
-/// Merges what several probes found: each document once, with its largest count of equal rows.
+/// Number of findings of several probes from which they are merged before the end of the search.
+const MERGE_MIN: usize = small!(query::MERGE_MIN, 1 << 14);
+
+/// Merges what several probes found: each document once, with its largest count of equal rows, and
+/// of the probes with that count the first.
 fn keep_best(found: &mut Vec<Found>) {
-    found.sort_unstable_by_key(|found| (found.place, std::cmp::Reverse(found.equal_rows)));
+    let order = |of: &Found| (of.place, std::cmp::Reverse(of.equal_rows), of.probe);
+    found.sort_unstable_by_key(order);
     found.dedup_by_key(|found| found.place);
 }
 

@@ -19,6 +19,7 @@ use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::storage::{Disk, Storage};
 use crate::sync::atomic::AtomicBool;
+use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::wal::{Wal, WalIdentity};
 use std::ops::Deref;
@@ -45,6 +46,8 @@ pub(crate) struct Core {
     pub(crate) events: Arc<Events>,
     /// The running compaction.
     pub(crate) compaction: Mutex<Option<Compaction>>,
+    /// The thread that holds `compaction` and runs code of the caller. A leaf of the lock order.
+    pub(crate) reporting: Mutex<Option<ThreadId>>,
     /// The filter over the memtable and small segments. They own it: it is gone when none of them
     /// is covered any more. A leaf of the lock order.
     pub(crate) filter: Mutex<Weak<BandFilter>>,
@@ -155,8 +158,37 @@ impl Core {
         HeldFile::new(Arc::clone(&self.storage), self.lock().as_ref(), path)
     }
 
+    /// Runs code of the caller, such as a progress report, while `compaction` is held.
+    pub(crate) fn report<R>(&self, code: impl FnOnce() -> R) -> R {
+        let _reporting = Reporting::new(&self.reporting);
+        code()
+    }
+
+    /// Whether this thread runs code of the caller that a call of this index waits for, and that
+    /// must not wait for the call: a report of a compaction, or the event listener.
+    pub(crate) fn is_within_call(&self) -> bool {
+        let reporting = *self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
+        reporting == Some(thread::current().id()) || self.events.is_delivered_here()
+    }
+
     pub(crate) fn state(&self) -> Arc<State> {
         self.view.state()
+    }
+}
+
+/// While it lives, this thread runs code of the caller.
+struct Reporting<'a>(&'a Mutex<Option<ThreadId>>);
+
+impl<'a> Reporting<'a> {
+    fn new(thread: &'a Mutex<Option<ThreadId>>) -> Self {
+        *thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current().id());
+        Self(thread)
+    }
+}
+
+impl Drop for Reporting<'_> {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 

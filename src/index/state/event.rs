@@ -5,6 +5,7 @@
 
 use crate::ErrorKind;
 use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use std::collections::VecDeque;
 use std::fmt;
@@ -157,8 +158,8 @@ pub(crate) struct Events {
 #[derive(Debug, Default)]
 struct Waiting {
     events: VecDeque<Event>,
-    /// Whether a thread is delivering events. It continues until the queue is empty.
-    is_delivering: bool,
+    /// The thread that is delivering events. It continues until the queue is empty.
+    deliverer: Option<ThreadId>,
     /// Message of the listener's last panic.
     panic: Option<String>,
 }
@@ -208,9 +209,10 @@ impl Events {
             return;
         }
         let mut waiting = self.lock();
-        if std::mem::replace(&mut waiting.is_delivering, true) {
+        if waiting.deliverer.is_some() {
             return;
         }
+        waiting.deliverer = Some(thread::current().id());
         while let Some(event) = waiting.events.pop_front() {
             drop(waiting);
             #[cfg(feature = "log")]
@@ -223,8 +225,14 @@ impl Events {
                 waiting.panic = Some(format!("the event listener panicked: {panic}"));
             }
         }
-        waiting.is_delivering = false;
+        waiting.deliverer = None;
         self.may_wait.store(false, Ordering::Release);
+    }
+
+    /// Whether this thread runs the listener.
+    pub(crate) fn is_delivered_here(&self) -> bool {
+        self.may_wait.load(Ordering::Acquire)
+            && self.lock().deliverer == Some(thread::current().id())
     }
 
     /// Message of the listener's last panic, if any.

@@ -66,6 +66,25 @@ fn a_filter_may_use_the_index_and_sees_writes_of_others() {
     assert_eq!(index.len(), 1);
 }
 
+#[test]
+fn a_hidden_document_that_gets_the_key_of_the_newcomer_meanwhile_is_not_replaced() {
+    let index = index();
+    index.insert("south/1", &signature(1)).expect("inserted");
+    let calls = AtomicUsize::new(0);
+    let south = Admit::at(0.9).keep(Keep::Newest).filter(|_, payload: &[u8]| {
+        if calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            let taken = index.insert_with_payload("south/2", &signature(7), "of north");
+            taken.expect("no lock is held");
+        }
+        payload != b"of north"
+    });
+    let refused = index.admit("south/2", &signature(1), &south).expect_err("hidden");
+    assert_eq!(refused.kind(), ErrorKind::Exists);
+    let stored = index.get("south/2").expect("read").expect("there");
+    assert_eq!((&stored.payload[..], stored.signature), (&b"of north"[..], signature(7)));
+    assert!(index.contains("south/1").expect("read"));
+}
+
 /// Only its time changes: it is removed and stored again.
 #[test]
 fn a_document_whose_time_changes_meanwhile_is_looked_at_again() {
@@ -182,4 +201,33 @@ fn tenants_at_once_are_decided_as_if_each_were_alone() {
     let admitted = admitted.into_inner().expect("whole");
     assert!(admitted.values().all(|count| *count == 1), "{admitted:?}");
     assert_eq!((admitted.len(), index.len()), (16, 16));
+}
+
+#[test]
+fn a_condition_to_stop_does_not_disturb_the_decision() {
+    let index = index();
+    index.insert("first", &signature(1)).expect("inserted");
+    let plain = Admit::at(0.95).relate(0.9);
+    // Whenever it is asked, another thread has just written a document like the newcomer.
+    let asked = AtomicUsize::new(0);
+    let stopping = plain.clone().cancel_if(|| {
+        let key = format!("written meanwhile {}", asked.fetch_add(1, Ordering::Relaxed));
+        index.insert(&key, &signature(1)).expect("no lock is held");
+        false
+    });
+    let admitted = index.admit("newcomer", &signature(1), &stopping).expect("decided");
+    let Decision::Rejected { duplicates } = admitted.decision else { panic!("a copy") };
+    assert!(asked.load(Ordering::Relaxed) > 0);
+    // All that were written before the decision count.
+    assert_eq!(duplicates.len(), 1 + asked.load(Ordering::Relaxed));
+    // The decision is that without the condition.
+    let Decision::Rejected { duplicates: others } =
+        index.admit("newcomer", &signature(1), &plain).expect("decided").decision
+    else {
+        panic!("a copy")
+    };
+    assert_eq!(duplicates, others);
+    let stopped = index.admit("newcomer", &signature(1), &plain.cancel_if(|| true));
+    assert_eq!(stopped.expect_err("stopped").kind(), ErrorKind::Cancelled);
+    assert!(!index.contains("newcomer").expect("read"));
 }

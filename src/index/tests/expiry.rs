@@ -2,7 +2,8 @@
 
 use super::copies::{DIR, disk, options, params, signature};
 use crate::testing::sim::{Fault, FaultKind, Sim};
-use crate::{Batch, ErrorKind, Event, Index, Maintained, Options, Outcome, ReadMode};
+use crate::{Batch, ErrorKind, Event, Index, Maintained, Options, Outcome, Progress, ReadMode};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -154,6 +155,35 @@ fn remove_before_removes_what_is_older_and_nothing_else() {
     assert_eq!(aging.index.remove_before(u64::MAX).expect("removed"), 5);
     aging.index.compact().expect("compacted");
     assert_eq!(aging.index.stats().expect("stats").segments, 0);
+}
+
+#[test]
+fn a_cancelled_removal_keeps_whole_batches() {
+    let aging = Aging::new(|options| Options { batch_bytes_max: 1 << 10, ttl: None, ..options });
+    many(aging.at(1_000), 0..3);
+    aging.index.flush().expect("flushed");
+    (3..200).for_each(|key| many(aging.at(1_000), key..key + 1));
+    let breaking = |reports: u64| {
+        let mut seen = 0;
+        move |progress: Progress| {
+            assert!(progress.done <= progress.total);
+            seen += 1;
+            if seen > reports { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    };
+    let cancelled = |removed: crate::Result<u64>| removed.expect_err("cancelled").kind();
+    let index = &aging.index;
+    assert_eq!(cancelled(index.remove_before_with(2_000, &mut breaking(0))), ErrorKind::Cancelled);
+    assert_eq!(index.len(), 200);
+    // A batch has one key here. One report before each source, and one after each batch.
+    assert_eq!(cancelled(index.remove_before_with(2_000, &mut breaking(3))), ErrorKind::Cancelled);
+    assert_eq!(index.len(), 197);
+    assert_eq!(cancelled(index.remove_prefix_with("", &mut breaking(0))), ErrorKind::Cancelled);
+    assert_eq!(index.len(), 197);
+    assert_eq!(cancelled(index.remove_prefix_with("", &mut breaking(1))), ErrorKind::Cancelled);
+    assert!(!index.is_empty() && index.len() < 197, "{}", index.len());
+    index.remove_prefix_with("", &mut breaking(99)).expect("removed");
+    assert!(index.is_empty());
 }
 
 #[test]

@@ -287,3 +287,56 @@ fn a_shutdown_during_a_compaction_leaves_none_of_its_files() {
     assert_eq!(unfinished(), 0);
     assert!(compaction::compaction(core).is_none());
 }
+
+/// The calls that would wait for themselves, made by code that a call of this thread runs.
+fn refused_within(index: &Index) -> [ErrorKind; 2] {
+    [index.shutdown(), index.compact()].map(|called| called.expect_err("refused").kind())
+}
+
+#[test]
+fn a_shutdown_within_a_report_of_the_same_thread_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = create(&folder.path().join("index"), Options::default());
+    for key in 0..2_u64 {
+        index.insert(key, &text(&format!("a text of the number {key}"))).unwrap();
+        index.flush().unwrap();
+    }
+    let mut kinds = Vec::new();
+    index
+        .compact_with(&mut |_| {
+            kinds.push(refused_within(&index));
+            // What does not wait for the compaction is allowed.
+            index.insert(7_u64, &text("another text")).unwrap();
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(!kinds.is_empty());
+    assert!(kinds.iter().all(|kinds| *kinds == [ErrorKind::Invalid; 2]), "{kinds:?}");
+    // A report that panics leaves nothing behind.
+    index.insert(8_u64, &text("one more text")).unwrap();
+    index.flush().unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        index.compact_with(&mut |_| panic!("of the report"))
+    }));
+    assert!(panicked.is_err());
+    index.compact().unwrap();
+    index.shutdown().unwrap();
+}
+
+#[test]
+fn a_shutdown_within_the_listener_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let handle: Arc<std::sync::OnceLock<std::sync::Weak<Index>>> = Arc::default();
+    let (known, (said, heard)) = (Arc::clone(&handle), std::sync::mpsc::channel());
+    let options = Options::default().maintenance(Maintenance::Inline).on_event(move |_| {
+        if let Some(index) = known.get().and_then(std::sync::Weak::upgrade) {
+            said.send(refused_within(&index)).unwrap();
+        }
+    });
+    let index = create(&folder.path().join("index"), options);
+    handle.set(Arc::downgrade(&index)).unwrap();
+    index.insert(1_u64, &text("a text")).unwrap();
+    index.flush().unwrap();
+    assert_eq!(heard.try_recv().unwrap(), [ErrorKind::Invalid; 2]);
+    index.shutdown().unwrap();
+}

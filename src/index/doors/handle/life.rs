@@ -121,7 +121,9 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Those of [`Index::close`]. After an error, the WAL keeps everything that was not flushed.
+    /// `Invalid` within the progress function of a compaction of this index, or within its event
+    /// listener, which would wait for themselves: nothing is shut down. Also those of
+    /// [`Index::close`]; after one of them, the WAL keeps everything that was not flushed.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

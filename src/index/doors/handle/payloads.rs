@@ -5,11 +5,13 @@
 use crate::Options;
 use crate::index::Index;
 use crate::index::maintain::removal;
+use crate::index::read::Progress;
 use crate::index::state::key::Key;
 use crate::index::write::admit::{Admission, Admit, Newcomer, VerifiedAdmit, verify};
 use crate::index::write::batch::{Batch, Outcome};
 use crate::index::write::write_path;
 use crate::{Error, ErrorKind, Result, Signature};
+use std::ops::ControlFlow;
 
 impl Index {
     /// Inserts or replaces a document with a payload: up to 64 KiB of the caller's own bytes. An
@@ -108,8 +110,38 @@ impl Index {
     /// # }
     /// ```
     pub fn remove_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<u64> {
+        self.remove_prefix_with(prefix, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Index::remove_prefix`], and reports the progress between two changes. If `progress`
+    /// breaks off, the error is `Cancelled`, and the documents removed before stay removed.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off. Also the errors of [`Index::insert`].
+    pub fn remove_prefix_with<'k>(
+        &self,
+        prefix: impl Into<Key<'k>>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<u64> {
         write_path::refuse_passages(&self.core)?;
-        removal::remove_prefix(&*self.here()?, prefix.into().as_bytes())
+        removal::remove_prefix(&*self.here()?, prefix.into().as_bytes(), progress)
+    }
+
+    /// Like [`Index::remove_before`], and reports the progress in documents looked at. If
+    /// `progress` breaks off, the error is `Cancelled`, and the documents removed before stay
+    /// removed.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off. Also the errors of [`Index::insert`].
+    pub fn remove_before_with(
+        &self,
+        time: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        write_path::refuse_passages(&self.core)?;
+        removal::remove_before(&*self.here()?, time, progress)
     }
 
     /// The maximum size of a batch ([`Batch::bytes`]): the [`Options::batch_bytes_max`] that this

@@ -12,7 +12,7 @@ use crate::index::read::candidate::Found;
 use crate::index::read::stop::Stop;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{Place, Snapshot};
-use crate::index::write::batch::Operation;
+use crate::index::write::operation::Operation;
 use crate::keyed::RandomState;
 use crate::{Error, ErrorKind, Overlap, Result};
 use std::collections::HashMap;
@@ -78,8 +78,9 @@ pub(super) struct Candidacy<'a> {
     terms: AdmitTerms,
     /// Maximum number of candidates that are looked at; `None`: all.
     compared_max: Option<usize>,
-    /// The documents looked at so far, by key.
-    looks: HashMap<Vec<u8>, SeenDocument, RandomState>,
+    /// The documents looked at so far, by key. `None`: the estimate alone decides, so that nothing
+    /// is looked at.
+    looks: Option<HashMap<Vec<u8>, SeenDocument, RandomState>>,
 }
 
 /// The error for an admission that its own condition has stopped.
@@ -107,7 +108,14 @@ impl<'a> Candidacy<'a> {
         admit: &'a Admit<'a>,
         terms: AdmitTerms,
     ) -> Self {
-        Self { newcomer, admit, terms, compared_max: None, looks: HashMap::default() }
+        let looks = Some(HashMap::default());
+        Self { newcomer, admit, terms, compared_max: None, looks }
+    }
+
+    /// Decides by the estimate alone.
+    pub(super) fn by_estimate(mut self) -> Self {
+        self.looks = None;
+        self
     }
 
     /// Looks only at this many candidates of the highest estimates, possible duplicates first.
@@ -172,6 +180,9 @@ impl<'a> Candidacy<'a> {
         candidates: &Candidates,
         compare: &mut Compare<'_>,
     ) -> Result<()> {
+        if self.looks.is_none() {
+            return Ok(());
+        }
         if let Some(place) = candidates.own {
             // Only whether it may be replaced matters.
             let own = Found { probe: 0, place, equal_rows: 0 };
@@ -204,7 +215,10 @@ impl<'a> Candidacy<'a> {
             None => true,
         };
         let verdict = if passes { compare(before, found, &key)? } else { Verdict::Hidden };
-        self.looks.insert(key, SeenDocument { signature, shingle_count, payload, time, verdict });
+        let seen = SeenDocument { signature, shingle_count, payload, time, verdict };
+        if let Some(looks) = &mut self.looks {
+            looks.insert(key, seen);
+        }
         Ok(())
     }
 
@@ -224,6 +238,9 @@ impl<'a> Candidacy<'a> {
 
     /// Whether this version of each candidate was looked at.
     fn knows_all(&self, before: &Snapshot, candidates: &Candidates) -> Result<bool> {
+        if self.looks.is_none() {
+            return Ok(true);
+        }
         let places = candidates.found.iter().map(|found| found.place);
         for place in places.chain(candidates.own) {
             if self.look_of(before, place, &before.key(place)?)?.is_none() {
@@ -235,13 +252,22 @@ impl<'a> Candidacy<'a> {
 
     /// What was seen of this version of a document, if it was looked at.
     fn look_of(&self, before: &Snapshot, place: Place, key: &[u8]) -> Result<Option<Verdict>> {
-        let Some(look) = self.looks.get(key) else { return Ok(None) };
+        let Some(look) = self.looks.as_ref().and_then(|looks| looks.get(key)) else {
+            return Ok(None);
+        };
         let (payload, time) = self.filtered(before, place)?;
         let is_same = *before.signature_bytes(place)? == *look.signature
             && before.shingle_count(place)? == look.shingle_count
             && payload == look.payload
             && time == look.time;
         Ok(is_same.then_some(look.verdict))
+    }
+
+    fn verdict_of(&self, key: &[u8]) -> Option<Verdict> {
+        match &self.looks {
+            Some(looks) => looks.get(key).map(|look| look.verdict),
+            None => Some(Verdict::Similar),
+        }
     }
 
     /// Decides by the looks at all candidates, and writes the newcomer if it is admitted.
@@ -254,7 +280,7 @@ impl<'a> Candidacy<'a> {
     ) -> Result<Admission> {
         let Candidates { found, duplicates: first_related, complete, own } = candidates;
         let seen = |place| match before.key(place) {
-            Ok(key) => Ok((self.looks.get(&key).map(|look| look.verdict), key)),
+            Ok(key) => Ok((self.verdict_of(&key), key)),
             Err(error) => Err(error),
         };
         if let Some(place) = own
