@@ -106,7 +106,7 @@ fn a_proxy_may_show_the_server_below_a_path() {
 #[test]
 fn a_server_that_drains_says_so_and_answers() {
     let scratch = Scratch::with_licences();
-    let server = Server::start(&scratch, &["--drain", "3600"]);
+    let server = Server::start(&scratch, &["--drain", "3600", "--access-log", "off"]);
     let mut client = server.connect();
     client.ask("GET", "/health", None).has(200);
     server.signal("-TERM");

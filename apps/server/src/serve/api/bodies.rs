@@ -78,7 +78,7 @@ impl FromRequest<Arc<Shared>> for Body {
         let most = shared.limits.body_bytes_max;
         let arrival = guard::peer(&request).map(|peer| Arc::clone(&peer.arrival));
         if let Some(arrival) = &arrival {
-            arrival.is_partial();
+            arrival.await_rest();
         }
         let room = match Self::room(&request, length, shared) {
             Ok(room) => room,
@@ -95,7 +95,7 @@ impl FromRequest<Arc<Shared>> for Body {
                 }
             })?;
         if let Some(arrival) = arrival {
-            arrival.is_whole();
+            arrival.await_answer();
         }
         Ok(Self { bytes, _room: room })
     }

@@ -42,7 +42,7 @@ pub(crate) async fn guard(
     });
     if let Some(peer) = peer(&request) {
         // A handler that reads a body says so.
-        peer.arrival.is_whole();
+        peer.arrival.await_answer();
     }
     let origin = shared.access.allowed_origin(request.headers());
     let is_preflight =

@@ -79,12 +79,12 @@ impl Arrival {
     }
 
     /// The rest of the request is awaited from here on.
-    pub(crate) fn is_partial(&self) {
+    pub(crate) fn await_rest(&self) {
         self.set(Self::PART);
     }
 
     /// The request is whole: only its answer is awaited.
-    pub(crate) fn is_whole(&self) {
+    pub(crate) fn await_answer(&self) {
         self.set(Self::WHOLE);
     }
 }
