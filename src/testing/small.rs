@@ -112,6 +112,7 @@ table! {
     }
     query {
         BATCH_SIGNATURES: usize = 3;
+        FOUND_UNMERGED: usize = 2;
         BATCH_PIECES: usize = 3;
     }
     rank {

@@ -1,4 +1,5 @@
-//! Work on the index for a request: on a thread that may block, and only while its answer is wanted.
+//! Work on the index for a request: on a thread that may block, and only while its answer is
+//! wanted.
 
 use std::ops::Deref;
 use std::sync::Arc;
