@@ -78,7 +78,7 @@ pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
         .build()
         .map_err(failed)?;
     // Bound before any file of the index is created: see `bind`.
-    let bound = runtime.block_on(bind(&args.listen))?;
+    let bound = runtime.block_on(async { bind(&args.listen) })?;
     let access = Access::new(args, bound.reach)?;
     let index = open(args)?;
     opened::check_of_documents(index.params(), "serve")?;

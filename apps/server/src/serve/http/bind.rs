@@ -6,9 +6,13 @@ use std::net::SocketAddr;
 
 use nearkin_kit::args::listen::Listen;
 use nearkin_kit::failure::Failure;
-use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Connections that wait until they are accepted. Of further ones the system drops the first
+/// packet, and the client tries again after a second.
+const BACKLOG: u32 = 1_024;
 
 /// A socket that listens.
 pub(crate) enum Socket {
@@ -39,9 +43,9 @@ pub(crate) struct Bound {
     pub(crate) file: Option<unix::SocketFile>,
 }
 
-/// Binds the socket. Must be called in the runtime, before other threads create files: the
+/// Binds the socket. Must be called in the runtime, and before other threads create files: the
 /// permissions of a Unix socket come from the mask of the process.
-pub(crate) async fn bind(listen: &Listen) -> Result<Bound, Failure> {
+pub(crate) fn bind(listen: &Listen) -> Result<Bound, Failure> {
     let refused = |error: &dyn fmt::Display, advice: &str| {
         Failure::new(format!("cannot listen on {listen}: {error}"), advice)
     };
@@ -49,7 +53,7 @@ pub(crate) async fn bind(listen: &Listen) -> Result<Bound, Failure> {
         Listen::Tcp(address) => {
             let advice = "choose another address or port with --listen; port 0 picks a free one";
             let failed = |error: io::Error| refused(&error, advice);
-            tcp(TcpListener::bind(address).await.map_err(failed)?).map_err(failed)
+            listen_at(*address).and_then(tcp).map_err(failed)
         }
         #[cfg(unix)]
         Listen::Unix(path) => unix::bind(path).map_err(|error| {
@@ -64,6 +68,19 @@ pub(crate) async fn bind(listen: &Listen) -> Result<Bound, Failure> {
             Err(refused(&"this system has no such sockets", "give an address and a port"))
         }
     }
+}
+
+/// Binds a port. tokio would queue 128 connections only.
+fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // As std does: a restarted server takes the port of the one before.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 fn tcp(listener: TcpListener) -> io::Result<Bound> {

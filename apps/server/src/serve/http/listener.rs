@@ -24,12 +24,16 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::bind::Socket;
 
-/// Maximum number of open connections. Further ones wait in the system's listen backlog.
+/// Maximum number of open connections. Further ones wait in the backlog of the socket.
 const CONNECTIONS_MAX: usize = 1_280;
 
-/// Number of connections from which those without a whole request are closed soon. The connections
-/// beyond it are a reserve: a health check is accepted although very many clients hold connections.
+/// Number of connections from which idle ones are closed soon. The connections beyond it are a
+/// reserve: a health check is accepted although very many clients hold connections.
 const CROWD: usize = 1_024;
+
+/// The same for connections with half a request. Less than for idle ones, because clients rarely
+/// pause within a request; and the more are closed, the sooner those that wait are accepted.
+const CROWD_OF_PARTS: usize = 512;
 
 /// Time after which an idle connection is closed in a crowd, and half a request, too.
 const CROWD_PATIENCE: Duration = Duration::from_secs(1);
@@ -222,12 +226,12 @@ impl DeadlineStream {
     fn is_in_the_way(&self, now: Instant) -> bool {
         let spent = (now + self.patience).saturating_duration_since(self.deadline);
         let seconds = u32::try_from(self.bytes).unwrap_or(u32::MAX) / CROWD_BYTES;
-        let granted = match self.arrival.state() {
-            Arrival::IDLE => CROWD_PATIENCE,
-            Arrival::PART => CROWD_PATIENCE * (1 + seconds),
+        let (granted, crowd) = match self.arrival.state() {
+            Arrival::IDLE => (CROWD_PATIENCE, CROWD),
+            Arrival::PART => (CROWD_PATIENCE * (1 + seconds), CROWD_OF_PARTS),
             _ => return false,
         };
-        spent >= granted && CONNECTIONS_MAX - self.places.available_permits() > CROWD
+        spent >= granted && CONNECTIONS_MAX - self.places.available_permits() > crowd
     }
 
     /// Called while a read or write is pending. Fails once the deadline has passed.
