@@ -61,9 +61,10 @@ pub fn base_path(text: &str) -> Result<String, String> {
     let path = text.trim_end_matches('/');
     let is_part = |c: char| c.is_ascii_alphanumeric() || "/-._~".contains(c);
     let is_path = path.starts_with('/') && !path.contains("//") && path.chars().all(is_part);
-    match is_path && path.split('/').all(|part| part != "." && part != "..") {
-        true => Ok(path.to_owned()),
-        false => Err("must be a path such as /search: letters, digits and -._~".to_owned()),
+    if is_path && path.split('/').all(|part| part != "." && part != "..") {
+        Ok(path.to_owned())
+    } else {
+        Err("must be a path such as /search: letters, digits and -._~".to_owned())
     }
 }
 

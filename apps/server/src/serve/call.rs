@@ -37,11 +37,11 @@ impl<'a> Call<'a> {
     /// Fails if nobody waits for the answer any more. Long work calls this between its steps, but
     /// never in the middle of a write.
     pub(crate) fn check(&self) -> Result<(), ErrorResponse> {
-        match self.abandoned.load(Ordering::Relaxed) {
+        if self.abandoned.load(Ordering::Relaxed) {
             // The response of the time limit has been sent already; this one goes nowhere.
-            true => Err(ErrorResponse::new("timeout", "the time of the request is over")),
-            false => Ok(()),
+            return Err(ErrorResponse::new("timeout", "the time of the request is over"));
         }
+        Ok(())
     }
 }
 

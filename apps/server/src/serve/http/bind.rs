@@ -85,10 +85,8 @@ fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
 
 fn tcp(listener: TcpListener) -> io::Result<Bound> {
     let address = listener.local_addr()?;
-    let reach = match address.ip().is_loopback() {
-        true => Reach::Loopback,
-        false => Reach::Network(address),
-    };
+    let is_loopback = address.ip().is_loopback();
+    let reach = if is_loopback { Reach::Loopback } else { Reach::Network(address) };
     Ok(Bound {
         socket: Socket::Tcp(listener),
         reach,
