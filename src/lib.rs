@@ -179,10 +179,10 @@ pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
     Comparisons, ConditionSetting, Conditions, Decision, Document, DocumentView, Documents,
-    Durability, Edit, Event, Exact, Fetch, Guard, Imported, Index, Keep, Key, Keys, Link,
-    Maintained, Maintenance, Margin, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress,
-    Queries, Query, Reader, Recovery, Salvaged, SettingValue, Snapshot, Stats, Verification,
-    VerifiedAdmit, Written,
+    Durability, Edit, Event, Exact, Fetch, Freshness, Guard, Imported, Index, Keep, Key, Keys,
+    Link, Maintained, Maintenance, Margin, Match, Newcomer, Options, Outcome, Pair, Pairs,
+    Progress, Queries, Query, Reader, Recovery, Salvaged, SettingValue, Snapshot, Stats,
+    Verification, VerifiedAdmit, Written,
 };
 pub use nearkin_sketch::{
     Common, CommonLearner, CommonShingle, Containment, Details, Difference, Error, ErrorKind,

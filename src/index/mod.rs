@@ -31,6 +31,7 @@ pub use doors::handle::Index;
 pub use doors::reader::Reader;
 pub use files::adopt::Adopt;
 pub use files::copy::{Imported, Salvaged};
+pub use files::follow::Freshness;
 pub use files::seal::{Sealed, Ticket, seal};
 pub(crate) use files::sharded::shard_of;
 pub use files::sharded::{Manifest, ManifestFile, Shards};

@@ -112,7 +112,7 @@ table! {
     }
     query {
         BATCH_SIGNATURES: usize = 3;
-        MERGE_MIN: usize = 2;
+        FOUND_UNMERGED: usize = 2;
         BATCH_PIECES: usize = 3;
     }
     rank {

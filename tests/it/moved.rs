@@ -282,3 +282,46 @@ fn a_reader_follows_a_moved_folder_and_reports_a_replaced_one() {
     assert_eq!(reader.len(), 7);
     assert_holds(index, &away, 7);
 }
+
+/// A link that is moved from one index to the next, as programs are deployed: a reader of either
+/// kind says that it is left behind, and how old it is, until the link leads back.
+#[cfg(unix)]
+#[test]
+fn a_reader_says_that_the_link_it_was_opened_by_leads_elsewhere() {
+    let scratch = Scratch::new();
+    let (one, two) = (scratch.path("one"), scratch.path("two"));
+    let (link, next) = (scratch.path("current"), scratch.path("next"));
+    let point = |to: &str| {
+        std::os::unix::fs::symlink(to, &next).unwrap();
+        fs::rename(&next, &link).unwrap();
+    };
+    for sharded in [false, true] {
+        for dir in [&one, &two] {
+            if sharded {
+                nearkin::shards::Shards::create(dir, &params(), 2).unwrap();
+            } else {
+                Index::create(dir, &params(), inline()).unwrap().close().unwrap();
+            }
+        }
+        point("one");
+        let reader = Reader::open(&link, Options::default()).unwrap();
+        reader.refresh().unwrap();
+        let fresh = reader.freshness();
+        assert_eq!((fresh.failure, fresh.failure_kind), (None, None));
+        point("two");
+        let refusal = message(reader.refresh(), ErrorKind::Mismatch);
+        let (one_look, later) = (reader.freshness(), reader.freshness());
+        assert_eq!(one_look.failure_kind, Some(ErrorKind::Mismatch));
+        assert!(refusal.contains(one_look.failure.as_deref().unwrap()), "{refusal}");
+        assert!(later.age >= one_look.age && one_look.age >= fresh.age, "{later:?}");
+        point("one");
+        reader.refresh().unwrap();
+        assert_eq!(reader.freshness().failure_kind, None);
+        fs::remove_dir_all(&one).unwrap();
+        assert!(reader.refresh().is_err());
+        let failure = reader.freshness().failure_kind;
+        assert_ne!(failure, None, "sharded: {sharded}");
+        fs::remove_dir_all(&two).unwrap();
+        fs::remove_file(&link).unwrap();
+    }
+}

@@ -40,7 +40,9 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     let snapshot = index.snapshot();
     printed.add("Index", &index);
     printed.add("Snapshot", &snapshot);
-    printed.add("Reader", &Reader::open(scratch.dir(), inline()).unwrap());
+    let reader = Reader::open(scratch.dir(), inline()).unwrap();
+    printed.add("Freshness", &reader.freshness());
+    printed.add("Reader", &reader);
     printed.add("Options", &Options::default());
     printed.add("Variety", &sketcher.text_with_variety("one two one two").unwrap().1);
     printed.add("Stats", &index.stats().unwrap());

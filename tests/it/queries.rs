@@ -174,3 +174,31 @@ fn a_query_that_stops_later_has_no_fewer_matches() {
     }
     assert_eq!(last, 300);
 }
+
+/// A query by many keys ends soon after it is cancelled, whether it looks up the keys or searches,
+/// and never answers a document that was asked for.
+#[test]
+fn a_query_by_many_keys_stops_wherever_it_is() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    let same = run(0, 100);
+    let batch = (0..300).fold(Batch::new(), |batch, at| batch.insert(format!("{at}"), &same));
+    index.write(batch).unwrap();
+    let keys: Vec<_> = (0..200).map(|at| at.to_string()).collect();
+    let mut calls_max = 1;
+    loop {
+        let calls = AtomicUsize::new(0);
+        let is_over = || calls.fetch_add(1, Ordering::Relaxed) + 1 >= calls_max;
+        let answer = index.query_keys(&keys).cancel_if(is_over).run().unwrap();
+        let asked_for = |found: &nearkin::Match| keys.iter().any(|key| found.key == key.as_bytes());
+        assert!(!answer.matches.iter().any(asked_for), "cancelled at call {calls_max}");
+        let calls = calls.into_inner();
+        if calls < calls_max {
+            assert!(answer.complete && answer.matches.len() == 100);
+            break;
+        }
+        assert!(!answer.complete && calls - calls_max < 10, "{calls} calls, over at {calls_max}");
+        calls_max += calls_max.div_ceil(8);
+    }
+    assert!(calls_max > 200, "each key is a step");
+}

@@ -2,7 +2,7 @@
 
 use crate::support::Scratch;
 use nearkin::{Admission, Admit, Answer, Batch, Cluster, Durability, ErrorKind, Pair, Params};
-use nearkin::{Index, Keep, Stats, Written};
+use nearkin::{Freshness, Index, Keep, Reader, Stats, Written};
 use serde_json::{Value, from_str, json, to_string, to_value};
 
 /// The value after a round trip through JSON.
@@ -39,6 +39,10 @@ fn answers_come_back_as_they_were() {
     assert_eq!((&json["matches"][0]["similarity"], &json["complete"]), (&json!(1.0), &json!(true)));
     let stats = index.stats().unwrap();
     assert_eq!(again::<Stats>(&stats), stats);
+    let fresh = Reader::open(scratch.dir(), nearkin::Options::default()).unwrap().freshness();
+    let json = to_value(&fresh).unwrap();
+    assert!(json["age_seconds"].is_f64() && json["failure"].is_null(), "{json}");
+    assert_eq!(again::<Freshness>(&fresh).failure_kind, None);
     let json = to_value(&stats).unwrap();
     assert_eq!(json["recovery"]["changes_replayed"], 0);
     let names: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();

@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use nearkin::{Params, Reader, Scheme, Shingles};
 use serde::Serialize;
@@ -66,6 +67,7 @@ pub fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> {
         made: now_ms(),
         texts: !args.no_texts,
         links: Links::from_page(&args.out),
+        stop: Arc::new(|| false),
     };
     // Created before the work starts, so that a wrong path fails at once.
     let mut target = Target::create(&args.out)?;

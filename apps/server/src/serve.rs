@@ -3,6 +3,8 @@
 //! This module starts and stops the server. `serve/routes.rs` lists the routes.
 
 mod api;
+mod call;
+mod followed;
 mod handlers;
 mod http;
 mod metrics;
@@ -10,21 +12,22 @@ mod page;
 mod routes;
 mod served;
 mod shared;
+mod signals;
 
 use std::fmt::Display;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::serve::Serve;
+use followed::Followed;
 use http::access::Access;
 use http::access_log::AccessLog;
+use http::bind::{Bound, bind};
 use http::listener::{self, LimitedListener};
 use nearkin_input::inside::Inside;
 use nearkin_kit::args::rows::RowsGiven;
@@ -35,6 +38,7 @@ use nearkin_kit::input::originals::Originals;
 use nearkin_kit::output::{self, Output, counted, grouped};
 use served::Served;
 use shared::{Limits, Shared};
+use signals::Signals;
 
 /// Time for sending the last answers after all requests have been processed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -65,7 +69,17 @@ struct StoppedObject {
 
 /// Runs the command.
 pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
-    let access = Access::new(args)?;
+    let failed = |error: io::Error| Failure::new(format!("cannot start the server: {error}"), "");
+    // rayon panics if it cannot start a thread; fail with a message instead.
+    nearkin_kit::threads::check()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(args.requests_max.min(THREADS_MAX))
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    // Bound before any file of the index is created: see `bind`.
+    let bound = runtime.block_on(async { bind(&args.listen) })?;
+    let access = Access::new(args, bound.reach)?;
     let index = open(args)?;
     opened::check_of_documents(index.params(), "serve")?;
     let limits = Limits {
@@ -77,19 +91,11 @@ pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let originals = originals(args, &index)?;
     let mut shared = Shared::new(index, title, limits, access);
     shared.originals = originals;
-    let failed = |error: io::Error| Failure::new(format!("cannot start the server: {error}"), "");
     shared.log = args.log_format().map(AccessLog::start).transpose().map_err(failed)?;
     #[cfg(unix)]
     listener::raise_file_limit();
     let shared = Arc::new(shared);
-    // rayon panics if it cannot start a thread; fail with a message instead.
-    nearkin_kit::threads::check()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .max_blocking_threads(limits.requests_max.min(THREADS_MAX))
-        .enable_all()
-        .build()
-        .map_err(failed)?;
-    let served = runtime.block_on(serve(args.listen, &shared, output));
+    let served = runtime.block_on(serve(bound, args, &shared, output));
     runtime.shutdown_timeout(GRACE);
     let requests = shared.metrics.requests();
     let Some(shared) = Arc::into_inner(shared) else {
@@ -123,16 +129,24 @@ pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
 /// Opens the index; on a read-only file system, for reading.
 fn open(args: &Serve) -> Result<Served, Failure> {
     if args.read_only {
-        return Ok(Served::read_only(opened::to_read(&args.index)?));
+        return read_only(args);
     }
     match opened::to_serve(&args.index, args.ttl.ttl)? {
         Some(index) => Ok(Served::Writable(index)),
         None => {
-            let reader = opened::to_read(&args.index)?;
             output::note("the index is on a read-only file system: only reads are served");
-            Ok(Served::read_only(reader))
+            read_only(args)
         }
     }
+}
+
+/// Opens the index for reading, and follows it.
+fn read_only(args: &Serve) -> Result<Served, Failure> {
+    let reader = opened::to_read(&args.index)?;
+    let followed = Followed::new(&args.index, reader).map_err(|error| {
+        Failure::new(format!("cannot start the thread that follows the index: {error}"), "")
+    })?;
+    Ok(Served::ReadOnly(followed))
 }
 
 /// Access to the original texts, if clients may read them.
@@ -147,32 +161,28 @@ fn originals(args: &Serve, index: &Served) -> Result<Option<Originals>, Failure>
 
 /// Serves requests until a signal arrives, then finishes the requests that are running.
 async fn serve(
-    listen: SocketAddr,
+    bound: Bound,
+    args: &Serve,
     shared: &Arc<Shared>,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let refused = |error: io::Error| {
-        Failure::new(
-            format!("cannot listen on {listen}: {error}"),
-            "choose another address or port with --listen; port 0 picks a free one",
-        )
-    };
+    let refused = |error: io::Error| Failure::new(format!("cannot await signals: {error}"), "");
     // The signal handlers are installed before the address is printed, so that no signal is missed.
     let mut signals = Signals::new().map_err(refused)?;
-    let listener = TcpListener::bind(listen).await.map_err(refused)?;
-    let listening = listener.local_addr().map_err(refused)?;
+    let listening = bound.name;
+    #[cfg(unix)]
+    let _removed_at_the_end = bound.file;
     let patience = shared.limits.timeout;
-    let routes = routes::router(shared);
+    let routes = routes::router(shared, args.base_path.as_deref());
     let routes = routes.into_make_service_with_connect_info::<listener::Peer>();
     let (stop, stopping) = oneshot::channel::<()>();
-    let server = axum::serve(LimitedListener::new(listener, patience), routes);
+    let server = axum::serve(LimitedListener::new(bound.socket, patience), routes);
     let server = server.with_graceful_shutdown(async move {
         // Nothing is ever sent through this channel. `drop(stop)` below ends this wait with an
         // error, and then the server shuts down.
         let _ = stopping.await;
     });
     let server = tokio::spawn(async move { server.await });
-    let listening = format!("http://{listening}");
     if output.json() {
         output.object(&ListeningObject { listening })?;
     } else {
@@ -180,7 +190,13 @@ async fn serve(
     }
     output.flush()?;
     signals.next().await;
-    let stopping = "stopping: finishing running requests (a second signal exits at once)";
+    shared.drain();
+    let drain = match args.drain {
+        0 => String::new(),
+        seconds => format!("serving for {seconds} s more, then "),
+    };
+    let stopping =
+        format!("stopping: {drain}finishing running requests (a second signal exits at once)");
     match &shared.log {
         // A pipe that nobody reads must not keep the server from stopping.
         Some(log) => log.say(format!("nearkin: {stopping}")),
@@ -193,6 +209,7 @@ async fn serve(
         );
         std::process::exit(2)
     });
+    tokio::time::sleep(Duration::from_secs(args.drain)).await;
     shared.stop();
     drop(stop);
     let ended = finished(shared, server).await;
@@ -225,45 +242,5 @@ async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
         if now >= end || now - busy >= GRACE {
             return Ok(());
         }
-    }
-}
-
-/// SIGINT and SIGTERM; on Windows Ctrl-C, and that the console is closed.
-struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(windows)]
-    interrupt: tokio::signal::windows::CtrlC,
-    #[cfg(windows)]
-    terminate: tokio::signal::windows::CtrlClose,
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    #[cfg(windows)]
-    fn new() -> io::Result<Self> {
-        use tokio::signal::windows::{ctrl_c, ctrl_close};
-        Ok(Self { interrupt: ctrl_c()?, terminate: ctrl_close()? })
-    }
-
-    async fn next(&mut self) {
-        std::future::poll_fn(|context| {
-            let came = self.interrupt.poll_recv(context).is_ready();
-            if came || self.terminate.poll_recv(context).is_ready() {
-                return std::task::Poll::Ready(());
-            }
-            std::task::Poll::Pending
-        })
-        .await;
     }
 }

@@ -81,8 +81,10 @@ fn a_person_searches_and_compares_two_texts() {
     browser.visit(&server.url, WINDOW, "light");
     browser.wait_for("document.getElementById('title').textContent === 'i'");
     checks::page(&mut browser);
-    let payload = json!({"operations": [{"set_payload":
-        {"key": "letters/one.txt", "payload": "the first <b>note</b>"}}]});
+    // The second one is what `nearkin mirror` keeps for itself.
+    let payload = json!({"operations": [
+        {"set_payload": {"key": "letters/one.txt", "payload": "the first <b>note</b>"}},
+        {"set_payload": {"key": "letters/two.txt", "payload": {"base64": "TktNMsAA"}}}]});
     browser.value(&format!(
         "fetch('/v1/batch', {{ method: 'POST', headers: {{ 'content-type': 'application/json' }}, \
          body: {} }}).then((answer) => answer.status)",
@@ -102,6 +104,8 @@ fn a_person_searches_and_compares_two_texts() {
     let hits = browser.shown(".hits tbody");
     assert!(hits.contains(">0.99") && hits.contains("the first <b>note</b>"), "{hits}");
     assert_eq!(browser.count(".hits b"), 0, "payloads are text");
+    assert_eq!(browser.count(".hits .payload"), 1, "{hits}");
+    assert!(!hits.contains("TktN") && !hits.contains("no text"), "{hits}");
     browser.value("document.querySelectorAll('.hits button')[1].click()");
     browser.wait_for("document.querySelector('#pair table') !== null");
     assert_eq!(browser.shown("#pair del").trim(), "word9");

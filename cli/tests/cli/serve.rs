@@ -6,8 +6,14 @@ use super::*;
 mod abuse;
 #[path = "serve/access.rs"]
 mod access;
+#[cfg(unix)]
+#[path = "serve/following.rs"]
+mod following;
 #[path = "serve/http.rs"]
 mod http;
+#[cfg(unix)]
+#[path = "serve/listening.rs"]
+mod listening;
 #[path = "serve/many.rs"]
 mod many;
 #[cfg(unix)]

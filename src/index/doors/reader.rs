@@ -1,7 +1,7 @@
 //! The public handle for reading only.
 
 use crate::index::files::copy::backup;
-use crate::index::files::follow::{self, Follower};
+use crate::index::files::follow::{self, Follower, Freshness, LastLook};
 use crate::index::files::inspect;
 use crate::index::read::{Progress, Snapshot, Stats, Verification};
 use crate::index::state::core::Core;
@@ -12,6 +12,7 @@ use crate::{Params, Result, Sketcher};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// An index opened for reading only: the queries of a [`Snapshot`], and statistics, verification
 /// and backup of the whole index. Share it by reference or in an `Arc`.
@@ -36,6 +37,7 @@ pub struct Reader {
     current: RwLock<CurrentCore>,
     /// `None` for a sharded index, whose segments are listed by manifests.
     follower: Mutex<Option<Follower>>,
+    last_look: LastLook,
 }
 
 /// The state that a reader sees until its next refresh.
@@ -84,10 +86,12 @@ impl Reader {
         reason = "called as that of an index, which keeps them"
     )]
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
+        let began = Instant::now();
         let (core, follower) = follow::open_any(&storage, dir, &options)?;
         let (params, snapshot) = (Arc::clone(&core.params), core.snapshot());
         let current = RwLock::new(CurrentCore { core: Arc::new(core), snapshot });
-        Ok(Self { params, current, follower: Mutex::new(follower) })
+        let (follower, last_look) = (Mutex::new(follower), LastLook::at(began));
+        Ok(Self { params, current, follower, last_look })
     }
 
     fn current(&self) -> CurrentCore {
@@ -105,8 +109,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Those of [`Reader::open`], and `Mismatch` if another index is in the folder now. After an
-    /// error the reader keeps its state.
+    /// Those of [`Reader::open`], and `Mismatch` if another index is at the path now. After an
+    /// error the reader keeps its state; [`Reader::freshness`] tells how old it is.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -132,7 +136,9 @@ impl Reader {
     pub fn refresh(&self) -> Result<bool> {
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
         let CurrentCore { mut core, snapshot } = self.current();
+        let began = Instant::now();
         let refreshed = follow::refresh_any(&mut follower, &mut core);
+        self.last_look.note(began, &refreshed);
         let next = core.snapshot();
         let is_later = next.change() > snapshot.change();
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
@@ -141,6 +147,33 @@ impl Reader {
         // Drop the old state outside the lock.
         drop(before);
         refreshed.map(|()| is_later)
+    }
+
+    /// How current this reader is: how long ago it last looked at the index with success, and the
+    /// error of the last [`Reader::refresh`], if it failed. Does not look itself, and never waits
+    /// for a refresh.
+    ///
+    /// A program that refreshes now and then, and goes on with the old state after an error, tells
+    /// by this whether its answers are still those of the index. If the failure is a `Mismatch`
+    /// (the folder was replaced, or a link to it leads elsewhere), open the path again.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("news.nearkin");
+    /// use nearkin::{Index, Options, Params, Reader};
+    ///
+    /// Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?.close()?;
+    /// let reader = Reader::open(&dir, Options::default())?;
+    /// assert!(reader.freshness().failure.is_none());
+    /// std::fs::remove_dir_all(&dir).unwrap();
+    /// assert!(reader.refresh().is_err());
+    /// assert!(reader.freshness().failure.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn freshness(&self) -> Freshness {
+        self.last_look.freshness()
     }
 
     /// The path by which the index was opened. If the folder is moved later, the reader keeps

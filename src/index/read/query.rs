@@ -113,9 +113,16 @@ impl<'a> Query<'a> {
 impl Snapshot {
     /// The documents similar to any of some stored documents.
     fn answer_by_keys(&self, keys: &[Key<'_>], checked: &CheckedTerms<'_>) -> Result<Answer> {
+        let stop = &checked.conditions.stop;
         let (mut signatures, mut themselves) = (Vec::new(), Vec::new());
-        let mut counts = Vec::new();
+        let (mut counts, mut complete) = (Vec::new(), true);
         for key in keys {
+            if stop.is_due() {
+                // Which documents are asked for is not known, so none can be answered.
+                signatures.clear();
+                complete = false;
+                break;
+            }
             let key = key.as_bytes();
             let Some(place) = self.locate(key)? else {
                 return Err(Error::new(
@@ -129,45 +136,54 @@ impl Snapshot {
         }
         themselves.sort_unstable();
         let (mut found, mut scratch) = (Vec::new(), SearchScratch::take());
-        let (mut complete, mut merged) = (true, 0);
+        let mut merged = 0;
         for (number, together) in signatures.chunks(BATCH_SIGNATURES).enumerate() {
             let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
             let mut search = checked.search(self, &mut scratch);
             let first = u32::try_from(number * BATCH_SIGNATURES).unwrap_or(u32::MAX);
             let of_all = |of: &Found| Found { probe: first.saturating_add(of.probe), ..*of };
-            let is_other = |of: &Found| themselves.binary_search(&of.place).is_err();
-            let others =
-                search.run(&bytes, checked.equal_rows_min)?.iter().filter(|of| is_other(of));
-            let mut others: Vec<Found> = others.map(of_all).collect();
-            let is_stopped = search.is_stopped();
+            found.extend(search.run(&bytes, checked.equal_rows_min)?.iter().map(of_all));
             complete &= (0..bytes.len()).all(|number| !search.is_cut(number));
-            if keys.len() > 1 && checked.alike.asks_for_containment() {
-                let stop = &checked.conditions.stop;
-                let (kept, is_whole) =
-                    self.keep_contained(&mut others, checked.alike, &counts, stop)?;
-                others.truncate(kept);
-                complete &= is_whole;
-            }
-            found.append(&mut others);
-            // All keys may find the same crowd: its documents are kept once, not once for each key.
-            if found.len() / 2 > merged + MERGE_MIN {
-                keep_best(&mut found);
-                merged = found.len();
-            }
-            if is_stopped {
+            if search.is_stopped() {
                 break;
             }
+            // What many keys find in a crowd would not fit into memory.
+            if found.len() - merged > merged.max(FOUND_UNMERGED) {
+                complete &= self.merge(&mut found, merged, checked, &counts)?;
+                merged = found.len();
+            }
+        }
+        if keys.len() > 1 {
+            complete &= self.merge(&mut found, merged, checked, &counts)?;
         }
         scratch.keep();
-        if keys.len() > 1 {
-            keep_best(&mut found);
-        }
+        found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
         self.answer(&mut found, checked, &counts, complete)
     }
-}
 
-/// Number of findings of several probes from which they are merged before the end of the search.
-const MERGE_MIN: usize = small!(query::MERGE_MIN, 1 << 14);
+    /// Merges the candidates from the position `new` on with those before: each document once.
+    /// Before that, drops new ones that are not contained, if containment is asked for. Returns
+    /// whether it looked at all of them.
+    fn merge(
+        &self,
+        found: &mut Vec<Found>,
+        new: usize,
+        checked: &CheckedTerms<'_>,
+        counts: &[u32],
+    ) -> Result<bool> {
+        let mut is_whole = true;
+        if checked.alike.asks_for_containment() {
+            let mut these = found.split_off(new);
+            let (kept, is_all) =
+                self.keep_contained(&mut these, checked.alike, counts, &checked.conditions.stop)?;
+            these.truncate(kept);
+            found.append(&mut these);
+            is_whole = is_all;
+        }
+        keep_best(found);
+        Ok(is_whole)
+    }
+}
 
 /// Merges what several probes found: each document once, with its largest count of equal rows, and
 /// of the probes with that count the first.
@@ -203,6 +219,9 @@ impl<'a> CheckedTerms<'a> {
         search.until(&self.conditions.stop)
     }
 }
+
+/// Number of candidates of many keys that are collected before they are merged.
+const FOUND_UNMERGED: usize = small!(query::FOUND_UNMERGED, 1 << 16);
 
 /// Number of signatures that are looked up together: enough to hide the memory latency.
 pub(super) const BATCH_SIGNATURES: usize = small!(query::BATCH_SIGNATURES, 8);

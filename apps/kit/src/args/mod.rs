@@ -3,6 +3,7 @@
 mod common;
 pub mod conditions;
 pub mod lines;
+pub mod listen;
 mod opening;
 pub mod params;
 pub mod rows;

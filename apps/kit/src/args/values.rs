@@ -1,6 +1,5 @@
 //! Parsers for option values that several commands share.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr as _;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -102,22 +101,6 @@ pub fn column() -> impl TypedValueParser<Value = PairColumn> {
             _ => PairColumn::Similarity,
         }
     })
-}
-
-/// Parses the address to listen on: address and port, name and port, or a port of this machine.
-pub fn listen(text: &str) -> Result<SocketAddr, String> {
-    if text.parse::<std::net::Ipv6Addr>().is_ok() {
-        return Err(format!("the port is missing: write [{text}]:8080"));
-    }
-    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
-        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
-    }
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    let found: Vec<_> = text.to_socket_addrs().map_err(|error| error.to_string())?.collect();
-    let fourth = found.iter().find(|address| address.is_ipv4());
-    fourth.or(found.first()).copied().ok_or_else(|| "no machine has this name".to_owned())
 }
 
 /// Parses an origin as browsers send it: scheme, host and perhaps a port, in lower case.
@@ -228,21 +211,6 @@ mod tests {
         }
         for wrong in ["*", "null", "app.example", "https://", "https://App.example", "http://a/b"] {
             assert!(origin(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn where_to_listen_may_be_a_port_or_a_name() {
-        let address = |text: &str| listen(text).map(|address| address.to_string());
-        for text in ["8080", ":8080", "localhost:8080", "127.0.0.1:8080"] {
-            assert_eq!(address(text), Ok("127.0.0.1:8080".to_owned()), "{text}");
-        }
-        assert_eq!(address("[::1]:80"), Ok("[::1]:80".to_owned()));
-        for wrong in ["", "localhost", "70000", "127.0.0.1", "a b:80"] {
-            assert!(address(wrong).is_err(), "{wrong}");
-        }
-        for without_port in ["::1", "::7896", "fe80::1"] {
-            assert!(listen(without_port).is_err_and(|error| error.contains("port")));
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Arguments of `nearkin serve`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::value_parser;
 
 use nearkin_kit::args::lines::{ExactGiven, FromFields};
+use nearkin_kit::args::listen::{self, Listen};
 use nearkin_kit::args::ttl::TtlGiven;
 
 /// Serve an index over HTTP to programs and browsers, until stopped
@@ -29,10 +29,16 @@ pub struct Serve {
     pub index: PathBuf,
 
     /// Address to listen on: a port of this machine (8080), or a name or address with a port
-    /// (localhost:8080, 0.0.0.0:8080); port 0 picks a free one
+    /// (localhost:8080, 0.0.0.0:8080); port 0 picks a free one. unix:PATH: a Unix socket that only
+    /// its owner may open; systemd: the socket that a socket unit passes
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7878")]
-    #[arg(value_parser = nearkin_kit::args::values::listen)]
-    pub listen: SocketAddr,
+    #[arg(value_parser = listen::listen)]
+    pub listen: Listen,
+
+    /// Path below which a proxy shows the server (/search); requests are answered with it and
+    /// without it
+    #[arg(long, value_name = "PATH", value_parser = listen::base_path)]
+    pub(crate) base_path: Option<String>,
 
     /// File with the token that requests must contain, at least 16 characters
     #[arg(long, value_name = "FILE")]
@@ -56,6 +62,12 @@ pub struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     #[arg(value_parser = value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
+
+    /// Seconds from SIGTERM until the server stops to accept requests; /health is 503 meanwhile, so
+    /// that a load balancer sends requests elsewhere
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    #[arg(value_parser = value_parser!(u64).range(0..=3600))]
+    pub(crate) drain: u64,
 
     /// Maximum concurrent requests; others get status 503
     #[arg(long, value_name = "N", default_value_t = 64)]

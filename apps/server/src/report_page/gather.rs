@@ -5,7 +5,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use nearkin::{Cluster, Collapsed, Document, Params, Scheme, Shingles, Snapshot};
+use nearkin::{Cluster, Collapsed, Conditions, Document, Params, Scheme, Shingles, Snapshot};
 
 use super::data::{
     ClusterShown, Curve, Data, DocumentShown, Growth, PairCounts, Shown, Size, TextState, Totals,
@@ -17,7 +17,6 @@ use super::texts;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
-use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
 use nearkin_kit::output::row_count::EqualRows;
 use nearkin_kit::output::visible;
@@ -72,8 +71,8 @@ pub(super) fn gather(
         (DOCUMENTS_MAX / settings.clusters_max.max(1)).clamp(MEMBERS_MIN, MEMBERS_MAX);
     let mut found = Gathered::default();
     clusters(snapshot, settings, members_max, originals, &mut found)?;
-    let pairs = pairs(snapshot, settings.threshold, &mut found.totals)?;
-    let growth = growth(snapshot, std::mem::take(&mut found.later), &mut found.folders)?;
+    let pairs = pairs(snapshot, settings, &mut found.totals)?;
+    let growth = growth(snapshot, settings, std::mem::take(&mut found.later), &mut found.folders)?;
     let mut largest = found.largest.into_vec();
     largest.sort_unstable();
     let mut clusters = Vec::with_capacity(largest.len());
@@ -92,7 +91,7 @@ pub(super) fn gather(
     let mut texts = Vec::new();
     if let Some(originals) = originals.filter(|_| settings.texts) {
         let keys: Vec<_> = largest.into_iter().map(|Reverse(one)| one.members).collect();
-        texts = texts::read(snapshot, originals, &keys, &mut clusters, &mut shown)?;
+        texts = texts::read(snapshot, settings, originals, &keys, (&mut clusters, &mut shown))?;
     }
     Ok(Data {
         title: settings.title.clone(),
@@ -166,7 +165,10 @@ fn clusters(
     found: &mut Gathered,
 ) -> Result<(), Failure> {
     let progress = Progress::start("clustering", Unit::Documents, Some(snapshot.len()));
-    let clusters = snapshot.clusters_with(settings.threshold, &mut progress.callback())?;
+    let clusters = snapshot.clusters_with(
+        Conditions::default().threshold(settings.threshold).cancel_if(settings.is_stopped()),
+        &mut progress.callback(),
+    )?;
     found.totals.documents = snapshot.len();
     for cluster in clusters {
         let cluster = cluster?;
@@ -175,7 +177,7 @@ fn clusters(
         found.totals.clustered += size;
         found.totals.surplus += size - 1;
         found.folders.add_cluster(&cluster);
-        interrupt::check()?;
+        settings.check()?;
         let free = originals.and_then(|originals| free(&cluster, originals, &mut found.totals));
         let power = size.ilog2() as usize;
         found.sizes.resize(found.sizes.len().max(power + 1), (0, 0));
@@ -306,8 +308,12 @@ fn shown(
 
 /// Counts pairs by their number of equal rows. Pairs of equal signatures are counted without
 /// visiting each of them.
-fn pairs(snapshot: &Snapshot, threshold: f64, totals: &mut Totals) -> Result<PairCounts, Failure> {
-    let params = snapshot.params();
+fn pairs(
+    snapshot: &Snapshot,
+    settings: &PageSettings,
+    totals: &mut Totals,
+) -> Result<PairCounts, Failure> {
+    let (threshold, params) = (settings.threshold, snapshot.params());
     let low = (threshold - BELOW).max(0.0);
     let (rows_first, rows_min) = (params.equal_rows_min(low), params.equal_rows_min(threshold));
     let hashes = u32::try_from(params.hashes()).unwrap_or(u32::MAX);
@@ -318,11 +324,11 @@ fn pairs(snapshot: &Snapshot, threshold: f64, totals: &mut Totals) -> Result<Pai
         }
     };
     let progress = Progress::start("counting pairs", Unit::Documents, Some(snapshot.len()));
-    let mut found = snapshot.pairs(low)?.collapse()?;
+    let mut found = snapshot.pairs(low)?.cancel_if(settings.is_stopped()).collapse()?;
     let (mut seen, mut cut) = (0, false);
     while let Some(one) = found.next() {
         progress.reached(found.progress().done);
-        interrupt::check()?;
+        settings.check()?;
         match one? {
             Collapsed::Crowd { count: size, .. } => {
                 totals.copies += size - 1;
@@ -346,6 +352,7 @@ fn pairs(snapshot: &Snapshot, threshold: f64, totals: &mut Totals) -> Result<Pai
 
 fn growth(
     snapshot: &Snapshot,
+    settings: &PageSettings,
     mut later: Vec<u64>,
     folders: &mut Folders,
 ) -> Result<Growth, Failure> {
@@ -353,7 +360,7 @@ fn growth(
     let mut times = Vec::new();
     for document in snapshot.iter() {
         let Document { key, time, .. } = document?;
-        interrupt::check()?;
+        settings.check()?;
         folders.add_document(&key);
         times.push(time);
         progress.reached(times.len() as u64);

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use nearkin::Snapshot;
 
 use super::data::{ClusterShown, Shown, TextShown, TextState};
+use super::settings::PageSettings;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::originals::{Originals, TextNow};
-use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
 
 /// Maximum size of a text on the page. A longer text is cut, and the page compares only the part
@@ -22,10 +22,10 @@ const TEXTS_BYTES_MAX: usize = 12 << 20;
 /// so on. Equal texts are stored once. `keys` holds the keys of the documents of each cluster.
 pub(super) fn read(
     snapshot: &Snapshot,
+    settings: &PageSettings,
     originals: &Originals,
     keys: &[Vec<(Vec<u8>, u64)>],
-    clusters: &mut [ClusterShown],
-    shown: &mut Shown,
+    (clusters, shown): (&mut [ClusterShown], &mut Shown),
 ) -> Result<Vec<TextShown>, Failure> {
     let mut texts = Texts::default();
     let progress = Progress::start("reading texts", Unit::Documents, Some(shown.documents));
@@ -43,7 +43,7 @@ pub(super) fn read(
                 if texts.bytes >= TEXTS_BYTES_MAX {
                     return Ok(texts.all);
                 }
-                interrupt::check()?;
+                settings.check()?;
                 document.text = texts.text_of(snapshot, originals, key)?;
                 match document.text {
                     TextState::At(_) => shown.texts += 1,

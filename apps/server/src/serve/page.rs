@@ -1,12 +1,14 @@
 //! Handlers of the pages `/`, `/api` and `/report`.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 
 use axum::http::{HeaderName, Uri, header};
 use axum::response::IntoResponse;
 
 use super::api::error_response::ErrorResponse;
-use super::shared::Shared;
+use super::call::Call;
+
 use crate::report_page;
 use crate::report_page::links::Links;
 use crate::report_page::settings::PageSettings;
@@ -42,17 +44,18 @@ pub(super) async fn api() -> impl IntoResponse {
 
 /// The report about the whole index, as a page with a content security policy of its own. It
 /// includes texts only if clients may read them.
-pub(super) fn report(shared: &Shared, _: &Uri) -> Result<impl IntoResponse + use<>, ErrorResponse> {
-    let snapshot = shared.index.snapshot();
+pub(super) fn report(call: &Call<'_>, _: &Uri) -> Result<impl IntoResponse + use<>, ErrorResponse> {
+    let snapshot = call.index.snapshot();
     let settings = PageSettings {
-        title: shared.title.clone(),
+        title: call.title.clone(),
         threshold: snapshot.params().threshold(),
         clusters_max: CLUSTERS_MAX,
         made: report_page::now_ms(),
         texts: true,
         links: Links::none(),
+        stop: Arc::new(call.is_abandoned()),
     };
-    let made = report_page::make(&snapshot, &settings, shared.originals.as_ref());
+    let made = report_page::make(&snapshot, &settings, call.originals.as_ref());
     let made = made.map_err(|failure| {
         ErrorResponse::new("internal", failure.to_string().replacen("error: ", "", 1))
             .advise("`nearkin verify INDEX` lists damage, if there is any")

@@ -17,8 +17,9 @@ use super::api::tests::description::{
     ANY, BODY, CHANGED, CONFLICT, INDEX, KEY, RouteDescription, TOKEN, TOO_LARGE, UNKNOWN_KEY,
     WRITE,
 };
+use super::call::{self, Call};
 use super::handlers::{admit, documents, lines, search, state};
-use super::http::guard;
+use super::http::{base_path, guard};
 use super::page;
 use super::shared::Shared;
 
@@ -63,14 +64,14 @@ macro_rules! route {
 
 /// A handler that uses the index: it runs on a thread that may block.
 fn blocking<M: 'static, G, A>(
-    run: fn(&Shared, &G) -> Result<A, ErrorResponse>,
+    run: fn(&Call<'_>, &G) -> Result<A, ErrorResponse>,
 ) -> impl Handler<(M, State<Arc<Shared>>, G), Arc<Shared>>
 where
     G: FromRequest<Arc<Shared>, M> + Send + 'static,
     A: IntoResponse + Send + 'static,
 {
     move |State(shared): State<Arc<Shared>>, given: G| {
-        shared.work(move |shared| run(shared, &given))
+        call::work(shared, move |call| run(call, &given))
     }
 }
 
@@ -87,9 +88,10 @@ fn pages() -> Vec<Route> {
             "The report of the whole index, as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN, INDEX]),
         route!(get "/health", state::health, "health",
-            "Whether the server runs and can write; needs no token",
+            "Whether the server runs and its answers are current; needs no token",
             [(200, "It does", Json("Health")),
-             (503, "A sync failed: queries work, writes are refused", Json("Health"))], [ANY]),
+             (503, "A sync failed and writes are refused, the state is stale, or the server stops",
+                Json("Health"))], [ANY]),
         route!(get "/metrics", blocking(state::metrics), "metrics",
             "Counts, times and sizes for Prometheus",
             [(200, "Prometheus' text format", Media("text/plain"))], [ANY, TOKEN, INDEX]),
@@ -160,7 +162,19 @@ async fn openapi() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
 }
 
-pub(super) fn router(shared: &Arc<Shared>) -> Router {
+/// The router of all routes; with a base path, each of them is below it, too.
+pub(super) fn router(shared: &Arc<Shared>, base_path: Option<&str>) -> Router {
+    let router = plain_router(shared);
+    match base_path {
+        None => router,
+        // Paths are changed before the inner router sees them.
+        Some(base) => Router::new()
+            .fallback_service(router)
+            .layer(axum::middleware::from_fn_with_state(Arc::from(base), base_path::strip)),
+    }
+}
+
+fn plain_router(shared: &Arc<Shared>) -> Router {
     let mut router = Router::new();
     for route in routes() {
         router = router.route(route.path, route.answer);

@@ -1,50 +1,29 @@
 //! The index that is served: open for writing, or with `--read-only` and on a read-only file system
 //! for reading.
 
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
-
-use nearkin::{Admission, Admit, Batch, Index, Newcomer, Params, Reader, Sketcher};
+use nearkin::{Admission, Admit, Batch, Index, Newcomer, Params, Sketcher};
 use nearkin::{Snapshot, Stats, Written};
 
 use super::api::error_response::ErrorResponse;
-use nearkin_kit::output;
-
-/// Time after which a reader looks for changes that another process wrote.
-const REFRESH: Duration = Duration::from_secs(1);
+use super::followed::{Currency, Followed};
 
 pub(super) enum Served {
     Writable(Index),
-    ReadOnly { reader: Reader, refreshed: Mutex<Instant> },
+    ReadOnly(Followed),
 }
 
 impl Served {
-    pub(super) fn read_only(reader: Reader) -> Self {
-        Self::ReadOnly { reader, refreshed: Mutex::new(Instant::now()) }
-    }
-
     pub(super) fn snapshot(&self) -> Snapshot {
         match self {
             Self::Writable(index) => index.snapshot(),
-            Self::ReadOnly { reader, refreshed } => {
-                // One thread refreshes; the others go on with the state there is.
-                if let Ok(mut refreshed) = refreshed.try_lock()
-                    && refreshed.elapsed() >= REFRESH
-                {
-                    *refreshed = Instant::now();
-                    if let Err(error) = reader.refresh() {
-                        output::note(format!("the changes of the writer cannot be read: {error}"));
-                    }
-                }
-                reader.snapshot()
-            }
+            Self::ReadOnly(followed) => followed.reader().snapshot(),
         }
     }
 
     pub(super) fn params(&self) -> &Params {
         match self {
             Self::Writable(index) => index.params(),
-            Self::ReadOnly { reader, .. } => reader.params(),
+            Self::ReadOnly(followed) => followed.params(),
         }
     }
 
@@ -55,7 +34,15 @@ impl Served {
     pub(super) fn stats(&self) -> nearkin::Result<Stats> {
         match self {
             Self::Writable(index) => index.stats(),
-            Self::ReadOnly { reader, .. } => reader.stats(),
+            Self::ReadOnly(followed) => followed.reader().stats(),
+        }
+    }
+
+    /// How current the state is, if another process writes the index.
+    pub(super) fn currency(&self) -> Option<Currency> {
+        match self {
+            Self::Writable(_) => None,
+            Self::ReadOnly(followed) => Some(followed.currency()),
         }
     }
 
@@ -78,7 +65,7 @@ impl Served {
     fn writable(&self) -> Result<&Index, ErrorResponse> {
         match self {
             Self::Writable(index) => Ok(index),
-            Self::ReadOnly { .. } => Err(ErrorResponse::read_only()),
+            Self::ReadOnly(_) => Err(ErrorResponse::read_only()),
         }
     }
 
@@ -86,7 +73,7 @@ impl Served {
     pub(super) fn close(self) -> nearkin::Result<()> {
         match self {
             Self::Writable(index) => index.close(),
-            Self::ReadOnly { .. } => Ok(()),
+            Self::ReadOnly(_) => Ok(()),
         }
     }
 }

@@ -50,6 +50,7 @@ pub(super) struct Shared {
     pub(super) began: Instant,
     poisoned: AtomicBool,
     stopping: Arc<AtomicBool>,
+    draining: AtomicBool,
     places: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     /// Memory still free for bodies, in KiB.
@@ -72,6 +73,7 @@ impl Shared {
             began: Instant::now(),
             poisoned: AtomicBool::new(false),
             stopping: Arc::default(),
+            draining: AtomicBool::new(false),
             places: Arc::new(Semaphore::new(limits.requests_max)),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             room: Arc::new(Semaphore::new(kib)),
@@ -79,34 +81,17 @@ impl Shared {
         }
     }
 
-    /// Runs work on the index on a blocking thread, because the library reads and syncs files. The
-    /// number of running calls is limited; once the limit is reached, further requests are refused
-    /// at once.
-    ///
-    /// A call counts towards this limit until its work is done, even if the client has
-    /// disconnected.
-    pub(super) async fn work<T: Send + 'static>(
-        self: Arc<Self>,
-        work: impl FnOnce(&Self) -> Result<T, ErrorResponse> + Send + 'static,
-    ) -> Result<T, ErrorResponse> {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return Err(ErrorResponse::busy("too many requests at once"));
-        };
-        let worked = tokio::task::spawn_blocking(move || {
-            let done = work(&self);
-            if done.as_ref().is_err_and(ErrorResponse::is_poison) {
-                self.poisoned.store(true, Ordering::Relaxed);
-            }
-            // Drop this handle before `place`: once all places are free, no thread uses the index
-            // any more.
-            drop(self);
-            drop(place);
-            done
-        });
-        worked.await.unwrap_or_else(|_| {
-            Err(ErrorResponse::new("internal", "the request failed inside the server")
-                .advise("see the server's stderr"))
-        })
+    /// A place for a call: the number of calls that run at once is limited, and beyond it they are
+    /// refused at once.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ErrorResponse> {
+        Arc::clone(&self.places)
+            .try_acquire_owned()
+            .map_err(|_| ErrorResponse::busy("too many requests at once"))
+    }
+
+    /// Notes that the index refuses all further writes.
+    pub(super) fn poison(&self) {
+        self.poisoned.store(true, Ordering::Relaxed);
     }
 
     /// Runs work that sends its answer while it runs, on a blocking thread. Such an answer takes as
@@ -119,9 +104,7 @@ impl Shared {
             let message = format!("{STREAMS_MAX} answers of this kind are being sent");
             return Err(ErrorResponse::busy(&message).advise("try again when one has been read"));
         };
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return Err(ErrorResponse::busy("too many requests at once"));
-        };
+        let place = self.place()?;
         // Detached: the answer ends when the work drops its end of the channel.
         drop(tokio::task::spawn_blocking(move || {
             work(&self);
@@ -130,6 +113,16 @@ impl Shared {
             drop(place);
         }));
         Ok(())
+    }
+
+    /// From now on, health checks say that the server stops, so that no more requests come.
+    pub(super) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server was told to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
     }
 
     /// Tells answers that are being sent to end.

@@ -79,6 +79,76 @@ fn garbage_is_refused_with_what_is_wrong() {
 }
 
 #[test]
+fn a_body_that_is_no_json_is_named_for_what_it_is() {
+    let scratch = Scratch::with_licences();
+    let server = Server::start(&scratch, &[]);
+    let mut client = server.connect();
+    for (header, body, status, said) in [
+        ("", &b"\xef\xbb\xbf{}"[..], 400, "byte order mark"),
+        ("", b"{\"text\":\"\\ud83d\"}", 400, "half of a surrogate pair at line 1"),
+        ("", b"\x1f\x8b\x08\0", 400, "compressed (gzip)"),
+        ("Content-Encoding: gzip\r\n", b"\x1f\x8b\x08\0", 415, "Content-Encoding: \\\"gzip"),
+        ("Content-Encoding: identity\r\n", b"{\"key\":\"docs/MIT.txt\"}", 200, "docs/JSON.txt"),
+    ] {
+        let head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
+        let head = format!("{head}\r\n{header}Content-Length: {}\r\n\r\n", body.len());
+        client.send(&[head.as_bytes(), body].concat()).unwrap();
+        let answer = client.answer().unwrap().has(status).text();
+        assert!(answer.contains(said), "{said}: {answer}");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_health_check_may_name_no_host() {
+    let scratch = Scratch::with_licences();
+    let server = Server::start(&scratch, &[]);
+    for (path, host, status) in [
+        ("/health", "", 200),
+        ("/health", "Host: evil.example\r\n", 403),
+        ("/health", "Host: localhost\r\nHost: localhost\r\n", 403),
+        ("/v1/stats", "", 403),
+    ] {
+        let mut client = server.connect();
+        client.send(format!("GET {path} HTTP/1.0\r\n{host}\r\n").as_bytes()).unwrap();
+        client.answer().unwrap().has(status);
+    }
+    server.stop();
+}
+
+/// More connections with half a request than the server keeps. Without the early end of half
+/// requests, the health check would wait for the hour of `--timeout`. (Other systems queue fewer
+/// connections.)
+#[cfg(target_os = "linux")]
+#[test]
+fn a_crowd_of_half_requests_does_not_starve_a_health_check() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut files = getrlimit(Resource::Nofile);
+    if files.maximum.is_some_and(|most| most < 4_096) {
+        return eprintln!("SKIPPED: this process may not open 4,096 files");
+    }
+    files.current = Some(4_096);
+    setrlimit(Resource::Nofile, files).unwrap();
+    let scratch = Scratch::with_licences();
+    let server = Server::start(&scratch, &["--timeout", "3600"]);
+    let body = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                Content-Length: 100\r\n\r\n{";
+    for half in ["GET /health HTTP/1.1\r\nHost: localhost\r\nX: ", body] {
+        let crowd: Vec<_> = (0..1_400)
+            .map(|_| {
+                let mut client = server.connect();
+                // The first ones may have been closed already.
+                let _ = client.send(half.as_bytes());
+                client
+            })
+            .collect();
+        server.ask("GET", "/health", None).has(200);
+        drop(crowd);
+    }
+    server.stop();
+}
+
+#[test]
 fn a_body_that_is_too_large_is_refused_and_not_held() {
     let scratch = Scratch::with_licences();
     let server = Server::start(&scratch, &["--body-bytes-max", "100000"]);

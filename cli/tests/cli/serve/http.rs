@@ -152,7 +152,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    fn new(address: SocketAddr) -> Self {
+    pub(super) fn new(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.set_nodelay(true).unwrap();

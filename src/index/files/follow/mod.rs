@@ -6,6 +6,11 @@
 //! whole records count. Otherwise only the records below the last horizon in the log count: those
 //! cannot be taken back.
 
+mod freshness;
+
+pub use freshness::Freshness;
+pub(crate) use freshness::LastLook;
+
 use crate::catalog;
 use crate::index::maintain::warm_up;
 use crate::index::state::core::Core;
@@ -89,6 +94,11 @@ pub(crate) fn open_any(
 
 /// Replaces `core` by the newest state of its index.
 pub(crate) fn refresh_any(follower: &mut Option<Follower>, core: &mut Arc<Core>) -> Result<()> {
+    let root = core.names.root();
+    // If the folder was moved, the reader follows it, unless another folder has taken its path.
+    if !core.storage.is_at(root).or_io("look at", root)? {
+        return Err(another_index(&core.names));
+    }
     match follower {
         Some(follower) => follower.refresh(core),
         None => sharded::refresh(core),
@@ -202,11 +212,6 @@ impl Follower {
     /// unchanged.
     pub(crate) fn refresh(&mut self, core: &mut Arc<Core>) -> Result<()> {
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
-        let root = names.root();
-        // If the folder was moved, the reader follows it, unless another folder has taken its path.
-        if !storage.is_at(root).or_io("look at", root)? {
-            return Err(another_index(&names));
-        }
         let mut patience = Patience::new(&names);
         loop {
             let mut hash = catalog::hash(&*storage, &names.catalog())?;

@@ -20,6 +20,8 @@ use utoipa::ToSchema;
 use super::blob::{Blob, Item};
 use super::conditions::HasConditions;
 use super::error_response::ErrorResponse;
+use super::malformed;
+use crate::serve::http::guard;
 use crate::serve::shared::Shared;
 
 /// Maximum size of a refused body that is still read.
@@ -48,21 +50,20 @@ pub(crate) struct Body {
 }
 
 impl Body {
+    #[cfg(test)]
+    pub(crate) fn of_bytes(bytes: impl Into<Bytes>, shared: &Shared) -> Self {
+        let bytes = bytes.into();
+        let room = shared.room(bytes.len()).ok().unwrap();
+        Self { bytes, _room: room }
+    }
+
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ErrorResponse> {
+        malformed::check(&self.bytes)?;
         // `Json` names the field of a wrong value, which `serde_json` does not.
         let parsed = Json::from_bytes(&self.bytes).map(|Json(body)| body);
         parsed.map_err(|rejection| {
             let error = rejection.source().map(ToString::to_string);
-            let error = error.unwrap_or_else(|| rejection.body_text());
-            let mut message = format!("the body: {error}");
-            // Replaces names of Rust types in serde's messages.
-            for (of_rust, of_json) in
-                [("usize", "an integer from 0"), ("u64", "an integer from 0"), ("f64", "a number")]
-            {
-                let expected = format!("expected {of_json}");
-                message = message.replace(&format!("expected {of_rust}"), &expected);
-            }
-            ErrorResponse::invalid(message)
+            malformed::explained(&self.bytes, &error.unwrap_or_else(|| rejection.body_text()))
         })
     }
 }
@@ -75,6 +76,10 @@ impl FromRequest<Arc<Shared>> for Body {
         let length = length.and_then(|value| value.to_str().ok());
         let length = length.and_then(|value| value.parse::<usize>().ok());
         let most = shared.limits.body_bytes_max;
+        let arrival = guard::peer(&request).map(|peer| Arc::clone(&peer.arrival));
+        if let Some(arrival) = &arrival {
+            arrival.await_rest();
+        }
         let room = match Self::room(&request, length, shared) {
             Ok(room) => room,
             Err(refusal) => {
@@ -89,6 +94,9 @@ impl FromRequest<Arc<Shared>> for Body {
                     _ => ErrorResponse::invalid(format!("the body: {rejection}")),
                 }
             })?;
+        if let Some(arrival) = arrival {
+            arrival.await_answer();
+        }
         Ok(Self { bytes, _room: room })
     }
 }
@@ -109,6 +117,7 @@ impl Body {
             return Err(ErrorResponse::new("content_type", "the body is not declared as JSON")
                 .advise("send the header `Content-Type: application/json`"));
         }
+        malformed::check_encoding(headers)?;
         let most = shared.limits.body_bytes_max;
         if length.is_some_and(|length| length > most) {
             return Err(too_large(most));

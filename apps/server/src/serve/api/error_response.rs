@@ -45,6 +45,11 @@ impl ErrorResponse {
         Self { kind, message: message.into(), advice: "" }
     }
 
+    #[cfg(test)]
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
     fn status(&self) -> StatusCode {
         let known = KINDS.iter().find(|(_, kinds)| kinds.contains(&self.kind));
         known.map_or(StatusCode::INTERNAL_SERVER_ERROR, |(status, _)| *status)

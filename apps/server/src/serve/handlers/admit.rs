@@ -7,16 +7,16 @@ use crate::serve::api::answers::{self, Admitted, Decided};
 use crate::serve::api::bodies::{self, AdmitBody, Body, MATCHES_DEFAULT};
 use crate::serve::api::conditions::WithConditions;
 use crate::serve::api::error_response::ErrorResponse;
-use crate::serve::shared::Shared;
+use crate::serve::call::Call;
 
 /// Default minimum similarity to reject a document, as in `nearkin admit`.
 const REJECT_DEFAULT: f64 = 0.9;
 
-pub(crate) fn admit(shared: &Shared, body: &Body) -> Result<Json<Admitted>, ErrorResponse> {
+pub(crate) fn admit(call: &Call<'_>, body: &Body) -> Result<Json<Admitted>, ErrorResponse> {
     let WithConditions { own: request, conditions } = body.read::<WithConditions<AdmitBody>>()?;
     let AdmitBody { key, text, items, rows, payload, payloads, .. } = &request;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
-    let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
+    let signature = bodies::signature(&call.sketcher, text, items, rows)?;
     let reject = request.reject.unwrap_or(REJECT_DEFAULT);
     let limit = bodies::limit(request.limit, MATCHES_DEFAULT)?;
     let conditions = conditions.begin()?.threshold(reject).limit(limit);
@@ -27,7 +27,8 @@ pub(crate) fn admit(shared: &Shared, body: &Body) -> Result<Json<Admitted>, Erro
     if let Some(payload) = payload {
         newcomer = newcomer.payload(&payload.0);
     }
-    let admission = shared.index.admit_one(&newcomer, &terms)?;
+    call.check()?;
+    let admission = call.index.admit_one(&newcomer, &terms)?;
     let mut admitted = Admitted {
         decision: Decided::Rejected,
         duplicates: Vec::new(),

@@ -12,8 +12,8 @@ use crate::serve::api::answers::{
 use crate::serve::api::blob::Blob;
 use crate::serve::api::bodies::{self, Body, Operation, Operations, Put};
 use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::call::Call;
 use crate::serve::http::url::{Parameters, key_after};
-use crate::serve::shared::Shared;
 use nearkin_kit::input::originals::TextNow;
 
 /// Path prefix of documents.
@@ -38,15 +38,15 @@ fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>
 }
 
 pub(crate) fn put(
-    shared: &Shared,
+    call: &Call<'_>,
     (uri, body): &(Uri, Body),
 ) -> Result<(StatusCode, Json<Written>), ErrorResponse> {
     let key = key_after(PREFIX, uri)?;
     let Put { text, items, rows, payload } = body.read()?;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
-    let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
+    let signature = bodies::signature(&call.sketcher, text, items, rows)?;
     let batch: Batch = [insert(&key, &signature, payload.as_ref())].into_iter().collect();
-    let written = shared.index.write(batch)?;
+    let written = call.index.write(batch)?;
     let outcome = written.outcomes.first().copied().unwrap_or(Outcome::Unchanged);
     let status = match outcome {
         Outcome::Inserted => StatusCode::CREATED,
@@ -55,28 +55,29 @@ pub(crate) fn put(
     Ok((status, Json(Written { outcome: outcome.as_str(), change: written.change })))
 }
 
-pub(crate) fn get(shared: &Shared, uri: &Uri) -> Result<Json<Stored>, ErrorResponse> {
+pub(crate) fn get(call: &Call<'_>, uri: &Uri) -> Result<Json<Stored>, ErrorResponse> {
     let key = key_after(PREFIX, uri)?;
-    let document = shared.index.snapshot().get(&key)?;
+    let document = call.index.snapshot().get(&key)?;
     let document = document.ok_or_else(|| ErrorResponse::unknown_key(&key))?;
     let shingle_count = document.signature.shingle_count();
     let (key, payload) = (Blob(document.key), Blob(document.payload));
     Ok(Json(Stored { key, payload, time: document.time, shingle_count }))
 }
 
-pub(crate) fn delete(shared: &Shared, uri: &Uri) -> Result<Json<Written>, ErrorResponse> {
+pub(crate) fn delete(call: &Call<'_>, uri: &Uri) -> Result<Json<Written>, ErrorResponse> {
     let key = key_after(PREFIX, uri)?;
-    let written = shared.index.write(Batch::new().remove(&key))?;
+    let written = call.index.write(Batch::new().remove(&key))?;
     if written.outcomes.first() == Some(&Outcome::Missing) {
         return Err(ErrorResponse::unknown_key(&key));
     }
     Ok(Json(Written { outcome: Outcome::Removed.as_str(), change: written.change }))
 }
 
-pub(crate) fn batch(shared: &Shared, body: &Body) -> Result<Json<BatchWritten>, ErrorResponse> {
+pub(crate) fn batch(call: &Call<'_>, body: &Body) -> Result<Json<BatchWritten>, ErrorResponse> {
     let Operations { operations } = body.read()?;
     let mut batch = Batch::new();
     for (at, operation) in operations.into_iter().enumerate() {
+        call.check()?;
         match operation {
             Operation::Remove(remove) => batch.push(Edit::remove(&remove.key.0)),
             Operation::SetPayload(set) => {
@@ -85,22 +86,22 @@ pub(crate) fn batch(shared: &Shared, body: &Body) -> Result<Json<BatchWritten>, 
             Operation::Insert(given) => {
                 let (text, items) = (given.text.as_deref(), given.items.as_deref());
                 let rows = given.rows.as_deref();
-                let signature = bodies::signature(&shared.sketcher, text, items, rows)
+                let signature = bodies::signature(&call.sketcher, text, items, rows)
                     .map_err(|refused| refused.with_prefix(&format!("operations[{at}]")))?;
                 batch.push(insert(&given.key.0, &signature, given.payload.as_ref()));
             }
         }
     }
-    let written = shared.index.write(batch)?;
+    let written = call.index.write(batch)?;
     let outcomes = written.outcomes.into_iter().map(Outcome::as_str).collect();
     Ok(Json(BatchWritten { outcomes, change: written.change }))
 }
 
-pub(crate) fn list(shared: &Shared, uri: &Uri) -> Result<Json<DocumentList>, ErrorResponse> {
+pub(crate) fn list(call: &Call<'_>, uri: &Uri) -> Result<Json<DocumentList>, ErrorResponse> {
     let parameters = Parameters::parse(uri, &["prefix", "after", "limit", "payloads"])?;
     let limit = bodies::limit(parameters.parsed("limit")?, PAGE_DEFAULT)?;
     let payloads = parameters.parsed("payloads")?.unwrap_or(false);
-    let snapshot = shared.index.snapshot();
+    let snapshot = call.index.snapshot();
     let prefix = parameters.bytes("prefix").unwrap_or_default();
     // One key more than the page holds tells whether another page follows.
     let mut keys = snapshot.keys_page(prefix, parameters.bytes("after"), limit + 1)?;
@@ -119,7 +120,7 @@ pub(crate) fn list(shared: &Shared, uri: &Uri) -> Result<Json<DocumentList>, Err
 }
 
 pub(crate) fn delete_listed(
-    shared: &Shared,
+    call: &Call<'_>,
     uri: &Uri,
 ) -> Result<Json<PrefixRemoved>, ErrorResponse> {
     let parameters = Parameters::parse(uri, &["prefix"])?;
@@ -129,19 +130,19 @@ pub(crate) fn delete_listed(
         return Err(ErrorResponse::invalid("`prefix` is missing or empty")
             .advise("an empty prefix would remove every document"));
     }
-    Ok(Json(PrefixRemoved { removed: shared.index.remove_prefix(prefix)? }))
+    Ok(Json(PrefixRemoved { removed: call.index.remove_prefix(prefix)? }))
 }
 
 /// The text of a document, read again from its source.
-pub(crate) fn text(shared: &Shared, uri: &Uri) -> Result<Json<TextRead>, ErrorResponse> {
+pub(crate) fn text(call: &Call<'_>, uri: &Uri) -> Result<Json<TextRead>, ErrorResponse> {
     let key = key_after(TEXT_PREFIX, uri)?;
-    let Some(originals) = &shared.originals else {
+    let Some(originals) = &call.originals else {
         let message = "this server does not read texts";
         return Err(ErrorResponse::new("no_text", message).advise(
             "start it with --texts, and with --from FILE.jsonl if the texts are in JSON lines",
         ));
     };
-    let snapshot = shared.index.snapshot();
+    let snapshot = call.index.snapshot();
     // Checked first: a file that is not a stored document must not even be opened.
     if snapshot.signature(&key)?.is_none() {
         return Err(ErrorResponse::unknown_key(&key));

@@ -11,7 +11,7 @@ use crate::serve::api::blob::{Blob, Item};
 use crate::serve::api::bodies::{self, Body, MATCHES_DEFAULT, QueryBody};
 use crate::serve::api::conditions::{GivenConditions, WithConditions};
 use crate::serve::api::error_response::ErrorResponse;
-use crate::serve::shared::Shared;
+use crate::serve::call::Call;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::{ExactFields, Originals};
 use nearkin_kit::output::visible;
@@ -25,8 +25,8 @@ const MATCHES_MAX: usize = 20_000;
 /// Maximum number of matches that are looked at if texts decide which of them stay.
 const LOOKED_AT_MAX: usize = 100_000;
 
-pub(crate) fn query(shared: &Shared, body: &Body) -> Result<Json<QueryAnswer>, ErrorResponse> {
-    answer(shared, &body.read()?).map(Json)
+pub(crate) fn query(call: &Call<'_>, body: &Body) -> Result<Json<QueryAnswer>, ErrorResponse> {
+    answer(call, &body.read()?).map(Json)
 }
 
 /// What is searched for.
@@ -38,7 +38,7 @@ enum Sought<'a> {
     Keys(&'a [Blob]),
 }
 
-fn answer(shared: &Shared, body: &WithConditions<QueryBody>) -> Result<QueryAnswer, ErrorResponse> {
+fn answer(call: &Call<'_>, body: &WithConditions<QueryBody>) -> Result<QueryAnswer, ErrorResponse> {
     let WithConditions { own: request, conditions } = body;
     let QueryBody { text, texts, items, rows, key, keys, .. } = request;
     let given = [text.is_some(), items.is_some(), rows.is_some(), key.is_some(), keys.is_some()];
@@ -48,7 +48,7 @@ fn answer(shared: &Shared, body: &WithConditions<QueryBody>) -> Result<QueryAnsw
             "exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys` is needed",
         ));
     }
-    let search = Search::new(shared, request, conditions)?;
+    let search = Search::new(call, request, conditions)?;
     if let Some(texts) = texts {
         if texts.len() > TEXTS_MAX || texts.len() * search.limit > MATCHES_MAX {
             let message = format!(
@@ -57,6 +57,7 @@ fn answer(shared: &Shared, body: &WithConditions<QueryBody>) -> Result<QueryAnsw
             return Err(ErrorResponse::invalid(message));
         }
         let one = |(at, text): (usize, &String)| {
+            call.check()?;
             let answered = search.content(Some(text), None, None).and_then(|q| search.run(&q));
             answered.map_err(|refused| refused.with_prefix(&format!("texts[{at}]")))
         };
@@ -73,7 +74,7 @@ fn answer(shared: &Shared, body: &WithConditions<QueryBody>) -> Result<QueryAnsw
 
 /// A checked request. All of its queries see the same state of the index.
 struct Search<'a> {
-    shared: &'a Shared,
+    call: &'a Call<'a>,
     request: &'a QueryBody,
     conditions: &'a GivenConditions,
     snapshot: Snapshot,
@@ -88,14 +89,14 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(
-        shared: &'a Shared,
+        call: &'a Call<'a>,
         request: &'a QueryBody,
         conditions: &'a GivenConditions,
     ) -> Result<Self, ErrorResponse> {
-        let own = shared.index.params().threshold();
+        let own = call.index.params().threshold();
         let minimum = |name| conditions.number(name);
         let alike = Alike::from_minima(minimum("threshold"), minimum("contained"), own);
-        let originals = match (&shared.originals, request.exact) {
+        let originals = match (&call.originals, request.exact) {
             (_, false) => None,
             (Some(originals), true) => Some(originals),
             (None, true) => {
@@ -107,14 +108,14 @@ impl<'a> Search<'a> {
             return Err(ErrorResponse::invalid("`exact` needs `text`, `texts`, `items` or `key`"));
         }
         Ok(Self {
-            shared,
+            call,
             request,
             conditions,
-            snapshot: shared.index.snapshot(),
+            snapshot: call.index.snapshot(),
             limit: bodies::limit(request.limit, MATCHES_DEFAULT)?,
             alike,
             originals,
-            deadline: Instant::now() + shared.limits.timeout,
+            deadline: Instant::now() + call.limits.timeout,
         })
     }
 
@@ -124,7 +125,7 @@ impl<'a> Search<'a> {
         items: Option<&[Item]>,
         rows: Option<&[u64]>,
     ) -> Result<Sought<'a>, ErrorResponse> {
-        let sketcher = &self.shared.sketcher;
+        let sketcher = &self.call.sketcher;
         Ok(match (self.originals, text, items) {
             (Some(_), Some(text), _) => Sought::Document(sketcher.original_text(text)?),
             (Some(_), _, Some(items)) => Sought::Document(sketcher.original_items(items)?),
@@ -146,11 +147,11 @@ impl<'a> Search<'a> {
             None => None,
         };
         answer.matches.truncate(self.limit);
-        let params = self.shared.index.params();
+        let params = self.call.index.params();
         let threshold = self.conditions.number("threshold").unwrap_or(answer.threshold);
         let expected_recall = match self.conditions.number("contained") {
             Some(contained) => contained_recall(params, contained),
-            None => self.shared.expected_recall(threshold),
+            None => self.call.expected_recall(threshold),
         };
         let exact =
             |at: usize| ExactFields::new(exact.as_ref().and_then(|all| all.get(at).copied()));
@@ -193,7 +194,8 @@ impl<'a> Search<'a> {
         let limit = if is_decided_later { LOOKED_AT_MAX } else { self.limit };
         let alike = if is_decided_later { self.alike.for_verification() } else { self.alike };
         let conditions = self.conditions.begin()?.alike(alike).limit(limit);
-        let mut answer = query.conditions(conditions).run()?;
+        let mut answer = query.conditions(conditions.cancel_if(self.call.is_abandoned())).run()?;
+        self.call.check()?;
         if is_decided_later {
             answer.complete &= answer.found <= LOOKED_AT_MAX as u64;
         }
@@ -214,6 +216,7 @@ impl<'a> Search<'a> {
             if stay.len() >= self.limit {
                 break;
             }
+            self.call.check()?;
             if Instant::now() >= self.deadline {
                 let message = "the time was not enough to compare the texts of all matches";
                 return Err(ErrorResponse::new("timeout", message));

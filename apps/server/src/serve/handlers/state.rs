@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::call::Call;
+use crate::serve::followed::Currency;
 use crate::serve::metrics::MetricsText;
 use crate::serve::shared::Shared;
 use nearkin_kit::output::params::ParamsObject;
@@ -48,14 +50,23 @@ struct ServerObject {
     requests_max: usize,
     body_bytes_max: usize,
     timeout_seconds: u64,
+    /// With --read-only: seconds since the server last looked at the index with success.
+    #[cfg_attr(test, schema(nullable = false))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_age_seconds: Option<f64>,
+    /// With --read-only: why the state cannot be brought up to date, if it cannot.
+    #[cfg_attr(test, schema(nullable = false))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    following_failure: Option<String>,
 }
 
-pub(crate) fn stats(shared: &Shared, _: &Uri) -> Result<Json<ServerStatsObject>, ErrorResponse> {
+pub(crate) fn stats(shared: &Call<'_>, _: &Uri) -> Result<Json<ServerStatsObject>, ErrorResponse> {
     let stats = shared.index.stats()?;
     let mut stats: Map<String, Value> =
         serde_json::to_value(&stats).and_then(serde_json::from_value).map_err(Error::other)?;
     // The error of the last maintenance is left out if there was none.
     stats.retain(|_, value| !value.is_null());
+    let currency = shared.index.currency();
     Ok(Json(ServerStatsObject {
         stats,
         params: ParamsObject::new(shared.index.params()),
@@ -69,11 +80,13 @@ pub(crate) fn stats(shared: &Shared, _: &Uri) -> Result<Json<ServerStatsObject>,
             requests_max: shared.limits.requests_max,
             body_bytes_max: shared.limits.body_bytes_max,
             timeout_seconds: shared.limits.timeout.as_secs(),
+            state_age_seconds: currency.as_ref().map(|currency| currency.age.as_secs_f64()),
+            following_failure: currency.and_then(|currency| currency.failure),
         },
     }))
 }
 
-/// Whether the server runs and can write.
+/// Whether the server runs, can write, and goes on running.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Health))]
@@ -90,32 +103,47 @@ pub(crate) struct HealthObject {
 enum Status {
     Ok,
     Poisoned,
+    /// With --read-only: the index is gone, replaced or damaged.
+    Stale,
+    /// The server was told to stop, and still answers for the seconds of --drain.
+    Stopping,
 }
 
 /// This handler does not touch any file, so that it answers even if the disk is busy.
 pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;
-    if shared.is_poisoned() {
-        let advice = Some(
-            "queries work, but writes are refused (a sync failed, or the folder or its lock file \
-             was removed); restart it",
-        );
-        return (
-            StatusCode::SERVICE_UNAVAILABLE,
-            Json(HealthObject { status: Status::Poisoned, advice }),
-        );
-    }
-    (StatusCode::OK, Json(HealthObject { status: Status::Ok, advice: None }))
+    let is_stale = || shared.index.currency().is_some_and(|currency| currency.is_stale);
+    let (status, advice) = if shared.is_poisoned() {
+        let advice = "queries work, but writes are refused (a sync failed, or the folder or its \
+                      lock file was removed); restart it";
+        (Status::Poisoned, Some(advice))
+    } else if shared.is_stopping() {
+        (Status::Stopping, None)
+    } else if is_stale() {
+        let advice = "queries are answered from an old state: /v1/stats says why it cannot be \
+                      brought up to date";
+        (Status::Stale, Some(advice))
+    } else {
+        (Status::Ok, None)
+    };
+    let code = match status {
+        Status::Ok => StatusCode::OK,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (code, Json(HealthObject { status, advice }))
 }
 
 pub(crate) fn metrics(
-    shared: &Shared,
+    shared: &Call<'_>,
     _: &Uri,
 ) -> Result<impl IntoResponse + use<>, ErrorResponse> {
     let stats = shared.index.stats()?;
     let mut text = MetricsText::default();
     print(shared, &stats, &mut text);
+    if let Some(currency) = shared.index.currency() {
+        print_currency(&currency, &mut text);
+    }
     shared.metrics.print(&mut text);
     let kind = (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
     Ok(([kind], text.into_string()))
@@ -157,4 +185,14 @@ fn print(shared: &Shared, stats: &Stats, text: &mut MetricsText) {
     ] {
         text.one(name, "counter", help, value);
     }
+}
+
+/// What only a server has that follows another writer.
+fn print_currency(currency: &Currency, text: &mut MetricsText) {
+    let (name, help) =
+        ("nearkin_state_age_seconds", "Since the index was last looked at with success.");
+    text.one(name, "gauge", help, currency.age.as_secs_f64());
+    let (name, help) =
+        ("nearkin_following_failing", "1 if the state cannot be brought up to date.");
+    text.one(name, "gauge", help, u8::from(currency.failure.is_some()));
 }

@@ -3,6 +3,7 @@
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
+use super::bind::Reach;
 use super::token::Token;
 use crate::args::serve::Serve;
 use crate::serve::api::error_response::ErrorResponse;
@@ -18,7 +19,7 @@ pub(crate) struct Access {
     /// Allows reading only.
     read_token: Option<Token>,
     /// Whether the server listens only on loopback. Then attackers can reach it only through a
-    /// browser on this machine.
+    /// browser on this machine. (A Unix socket they cannot reach.)
     pub(crate) loopback: bool,
     /// Origins whose pages may send requests, besides the server's own.
     origins: Vec<String>,
@@ -26,17 +27,13 @@ pub(crate) struct Access {
 
 impl Access {
     /// Reads the tokens, and checks that they protect what other machines can reach.
-    pub(crate) fn new(args: &Serve) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &Serve, reach: Reach) -> Result<Self, Failure> {
         let token = Token::given(args.token_file.as_deref(), "NEARKIN_TOKEN")?;
         let read_token = Token::given(args.read_token_file.as_deref(), "NEARKIN_READ_TOKEN")?;
-        let loopback = args.listen.ip().is_loopback();
         match (&token, &read_token) {
-            (None, None) if !loopback => {
+            (None, None) if let Reach::Network(address) = reach => {
                 return Err(Failure::new(
-                    format!(
-                        "{} is reachable from other machines, which requires a token",
-                        args.listen
-                    ),
+                    format!("{address} is reachable from other machines, which requires a token"),
                     "write a token of at least 16 characters to a file that only you can read, and \
                      give it with --token-file; or listen on 127.0.0.1",
                 ));
@@ -55,6 +52,7 @@ impl Access {
             }
             _ => {}
         }
+        let loopback = reach == Reach::Loopback;
         Ok(Self { token, read_token, loopback, origins: args.allow_origin.clone() })
     }
 

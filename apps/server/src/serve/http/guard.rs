@@ -37,9 +37,13 @@ pub(crate) async fn guard(
     let route = RouteLabels { method: method_name(request.method()), path };
     let id = request_id::read_or_create(request.headers());
     let head = shared.log.as_ref().map(|_| {
-        let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|info| info.0.0);
+        let peer = peer(&request).and_then(|peer| peer.address);
         (peer, request.method().clone(), request.uri().clone())
     });
+    if let Some(peer) = peer(&request) {
+        // A handler that reads a body says so.
+        peer.arrival.await_answer();
+    }
     let origin = shared.access.allowed_origin(request.headers());
     let is_preflight =
         origin.is_some() && access::is_preflight(request.method(), request.headers());
@@ -83,6 +87,11 @@ pub(crate) async fn guard(
     response
 }
 
+/// The client that sent a request.
+pub(crate) fn peer(request: &Request) -> Option<&Peer> {
+    request.extensions().get::<ConnectInfo<Peer>>().map(|info| &info.0)
+}
+
 /// A path of the router as the documentation writes it, and counters name it.
 pub(crate) fn described(path: &str) -> String {
     path.replace("{*", "{")
@@ -112,7 +121,9 @@ fn check(
 ) -> Result<(), ErrorResponse> {
     let headers = request.headers();
     let host = host(headers, request.uri());
-    if shared.access.loopback && !host.is_some_and(is_loopback_name) {
+    // Health checks of proxies and containers may name no host. Browsers always do.
+    let is_plain_check = path == "/health" && names_no_host(headers, request.uri());
+    if shared.access.loopback && !is_plain_check && !host.is_some_and(is_loopback_name) {
         return Err(ErrorResponse::new(
             "host",
             "the Host header is not a loopback address, and this server is local",
@@ -129,6 +140,10 @@ fn check(
         return Ok(());
     }
     shared.access.check_token(headers, request.method(), path)
+}
+
+fn names_no_host(headers: &HeaderMap, uri: &Uri) -> bool {
+    !headers.contains_key(header::HOST) && uri.authority().is_none()
 }
 
 /// The host and port that the request names.

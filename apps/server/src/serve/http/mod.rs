@@ -2,6 +2,8 @@
 
 pub(crate) mod access;
 pub(crate) mod access_log;
+pub(crate) mod base_path;
+pub(crate) mod bind;
 pub(crate) mod guard;
 pub(crate) mod listener;
 pub(crate) mod request_id;

@@ -74,7 +74,7 @@ function route(path, method, operation, described) {
 }
 
 async function describe() {
-  const response = await fetch("/openapi.json");
+  const response = await fetch("openapi.json");
   const described = await response.json();
   if (!response.ok) throw new Error(described.error.message);
   put(emptied("about"), prose(described.info.description));

@@ -12,6 +12,7 @@ let asked = null;
 // Whether the threshold is the user's choice, not the index's own.
 let thresholdChosen = false;
 
+// Paths are relative: a proxy may show the server below a path of its own.
 async function ask(path, body) {
   const headers = { "content-type": "application/json" };
   const sent = body && { method: "POST", headers, body: JSON.stringify(body) };
@@ -45,7 +46,7 @@ function describe({ params, server }) {
 
 async function poll() {
   try {
-    const stats = await ask("/v1/stats");
+    const stats = await ask("v1/stats");
     const now = performance.now();
     describe(stats);
     for (const id of ["documents", "segments", "dead", "change"]) show(id, whole(stats[id]));
@@ -74,9 +75,15 @@ async function poll() {
 
 const keyText = (key) => (typeof key === "string" ? key : "base64 " + key.base64);
 const BYTES_SHOWN = 600;
-// A payload as far as it is shown.
+// How the notes begin that `nearkin mirror` keeps about a file as the payload of its document.
+const MIRROR = /^NKM[0-9]/;
+// What a person wants to see of a payload: a text as far as it is shown, and of other bytes how many
+// there are.
 function payloadText(payload) {
-  const text = typeof payload === "string" ? payload : "base64 " + payload.base64;
+  const isText = typeof payload === "string";
+  const text = isText ? payload : atob(payload.base64);
+  if (MIRROR.test(text) && (!isText || text.includes("\u0000"))) return "";
+  if (!isText) return counted(text.length, "byte") + ", no text";
   return text.length > BYTES_SHOWN ? text.slice(0, BYTES_SHOWN) + "..." : text;
 }
 
@@ -85,7 +92,7 @@ function hit(match) {
   bar.style.inlineSize = 100 * match.similarity + "%";
   const label = { class: "quiet small", "aria-label": `Compare with ${keyText(match.key)}` };
   const compare = buttonOf("Compare", label, () => compareWith(match, compare));
-  const empty = match.payload === "" || match.payload == null;
+  const payload = match.payload == null ? "" : payloadText(match.payload);
   return rowWith(
     numberCell(
       make("span", { class: "track", "aria-hidden": "true" }, bar),
@@ -96,7 +103,7 @@ function hit(match) {
       "td",
       null,
       keyOf(keyText(match.key)),
-      empty ? null : make("span", { class: "payload" }, payloadText(match.payload)),
+      payload === "" ? null : make("span", { class: "payload" }, payload),
     ),
     make("td", { class: "when" }, time(match.time, 60 * SECOND)),
     readable ? make("td", null, compare) : null,
@@ -148,7 +155,7 @@ async function find() {
   try {
     const body = question();
     const began = performance.now();
-    const answer = await ask("/v1/query", body);
+    const answer = await ask("v1/query", body);
     show("said", summary(answer, performance.now() - began, body.contained));
     at("part").hidden = answer.found > 0 || body.contained !== undefined || kind === "rows";
     asked = body;
@@ -168,7 +175,7 @@ async function find() {
   at("go").disabled = false;
 }
 
-const textPath = (key) => "/v1/texts/" + encodeURIComponent(key);
+const textPath = (key) => "v1/texts/" + encodeURIComponent(key);
 
 // The text of a stored document, as the server reads it again.
 async function readText(key) {

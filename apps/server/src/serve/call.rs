@@ -1,0 +1,183 @@
+//! Work on the index for a request: on a thread that may block, and only while its answer is
+//! wanted.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::api::error_response::ErrorResponse;
+use super::shared::Shared;
+
+/// The shared state as one request sees it.
+pub(super) struct Call<'a> {
+    shared: &'a Shared,
+    abandoned: Arc<AtomicBool>,
+}
+
+impl Deref for Call<'_> {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        self.shared
+    }
+}
+
+impl<'a> Call<'a> {
+    fn new(shared: &'a Shared, abandoned: Arc<AtomicBool>) -> Self {
+        Self { shared, abandoned }
+    }
+
+    /// A flag that becomes true when nobody waits for the answer any more: the time of the request
+    /// is over, or its client has disconnected.
+    pub(crate) fn is_abandoned(&self) -> impl Fn() -> bool + Send + Sync + Clone + 'static {
+        let abandoned = Arc::clone(&self.abandoned);
+        move || abandoned.load(Ordering::Relaxed)
+    }
+
+    /// Fails if nobody waits for the answer any more. Long work calls this between its steps, but
+    /// never in the middle of a write.
+    pub(crate) fn check(&self) -> Result<(), ErrorResponse> {
+        if self.abandoned.load(Ordering::Relaxed) {
+            // The response of the time limit has been sent already; this one goes nowhere.
+            return Err(ErrorResponse::new("timeout", "the time of the request is over"));
+        }
+        Ok(())
+    }
+}
+
+/// Abandons a call when dropped: when its answer is there, or the request was given up.
+struct Abandon(Arc<AtomicBool>);
+
+impl Drop for Abandon {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs work on the index on a blocking thread, because the library reads and syncs files.
+///
+/// A call counts towards the limit of calls until its work is done. If its time is over or its
+/// client has disconnected, the work ends at its next step, or does not start.
+pub(super) async fn work<T: Send + 'static>(
+    shared: Arc<Shared>,
+    work: impl FnOnce(&Call<'_>) -> Result<T, ErrorResponse> + Send + 'static,
+) -> Result<T, ErrorResponse> {
+    let place = shared.place()?;
+    let abandoned = Arc::<AtomicBool>::default();
+    // Dropped with this future, which nothing polls any more once the request is given up.
+    let _abandon = Abandon(Arc::clone(&abandoned));
+    let worked = tokio::task::spawn_blocking(move || {
+        let call = Call::new(&shared, abandoned);
+        let done = call.check().and_then(|()| work(&call));
+        if done.as_ref().is_err_and(ErrorResponse::is_poison) {
+            shared.poison();
+        }
+        // Drop this handle before `place`: once all places are free, no thread uses the index any
+        // more.
+        drop(shared);
+        drop(place);
+        done
+    });
+    worked.await.unwrap_or_else(|_| {
+        Err(ErrorResponse::new("internal", "the request failed inside the server")
+            .advise("see the server's stderr"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+    use nearkin::{Index, Options, Params};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::args::serve::Serve;
+    use crate::serve::api::bodies::Body;
+    use crate::serve::handlers::{admit, documents, search};
+    use crate::serve::http::access::Access;
+    use crate::serve::http::bind::Reach;
+    use crate::serve::page;
+    use crate::serve::served::Served;
+    use crate::serve::shared::Limits;
+
+    #[derive(Debug, Parser)]
+    struct Tool {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    /// A server over an index of a hundred equal documents, and one other.
+    fn shared() -> Arc<Shared> {
+        let params = Params::for_threshold(0.5).build().unwrap();
+        let index = Index::temporary(&params, Options::default()).unwrap();
+        let text = index.sketcher().text("the quick brown fox jumps over the lazy dog").unwrap();
+        for key in 0..100 {
+            index.insert(format!("fox{key}"), &text).unwrap();
+        }
+        let args = Tool::parse_from(["serve", "i"]).serve;
+        let timeout = Duration::from_secs(60);
+        let limits = Limits { body_bytes_max: 1 << 20, requests_max: 4, timeout };
+        let access = Access::new(&args, Reach::Loopback).unwrap();
+        Arc::new(Shared::new(Served::Writable(index), "i".to_owned(), limits, access))
+    }
+
+    /// What a handler answers, or the kind of its error.
+    fn said<T>(answer: Result<T, ErrorResponse>) -> &'static str {
+        answer.map_or_else(|refused| refused.kind(), |_| "answered")
+    }
+
+    #[test]
+    fn work_that_nobody_waits_for_stops_at_its_next_step() {
+        let shared = shared();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let endless = |call: &Call<'_>| -> Result<(), ErrorResponse> {
+            loop {
+                call.check()?;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let given_up = runtime.block_on(async {
+            tokio::time::timeout(Duration::from_millis(20), work(Arc::clone(&shared), endless))
+                .await
+        });
+        assert!(given_up.is_err());
+        // Ends if the work does; otherwise the runner's own limit ends the test.
+        while shared.is_working() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn an_abandoned_request_is_neither_searched_nor_written_to_its_end() {
+        let shared = shared();
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let call = Call::new(&shared, Arc::clone(&abandoned));
+        let uri = "/v1/documents/new".parse().unwrap();
+        let fox = "The quick brown fox jumps over a lazy dog";
+        let ask = |answered: &str| {
+            let body = |body: Value| Body::of_bytes(body.to_string(), &shared);
+            for query in [
+                json!({"text": fox}),
+                json!({"texts": [fox, fox]}),
+                json!({"key": "fox1"}),
+                json!({"keys": ["fox1", "fox2"]}),
+            ] {
+                assert_eq!(said(search::query(&call, &body(query.clone()))), answered, "{query}");
+            }
+            let batch = json!({"operations": [{"insert": {"key": "new", "text": "another text"}}]});
+            assert_eq!(said(documents::batch(&call, &body(batch))), answered);
+            let newcomer = json!({"key": "newcomer", "text": "a text of its own"});
+            assert_eq!(said(admit::admit(&call, &body(newcomer))), answered);
+            let report = said(page::report(&call, &uri));
+            assert_eq!(report == "answered", answered == "answered", "{report}");
+        };
+        abandoned.store(true, Ordering::Relaxed);
+        ask("timeout");
+        assert_eq!(shared.index.snapshot().len(), 100);
+        abandoned.store(false, Ordering::Relaxed);
+        ask("answered");
+        assert_eq!(shared.index.snapshot().len(), 102);
+    }
+}
