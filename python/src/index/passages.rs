@@ -234,7 +234,8 @@ impl PassageIndex {
     /// Merges everything into one segment without dead documents.
     #[pyo3(signature = (*, progress=None))]
     fn compact<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
-        let index = self.inner.get(py)?.shared();
+        let in_use = self.inner.get(py)?;
+        let index = in_use.shared();
         let callback = crate::progress::callback(py, progress, "compact")?;
         run(py, callback.as_ref(), move |tick| index.index().compact_with(tick))
     }
@@ -256,7 +257,8 @@ impl PassageIndex {
         py: Python<'py>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let index = self.inner.get(py)?.shared();
+        let in_use = self.inner.get(py)?;
+        let index = in_use.shared();
         let callback = crate::progress::callback(py, progress, "verify")?;
         let found = run(py, callback.as_ref(), move |tick| index.index().verify_with(tick))?;
         reports::verification(py, &found)
