@@ -12,6 +12,7 @@ mod tests;
 use crate::filter::Columns;
 use crate::format::bytes::index;
 use crate::keyed::RandomState;
+use crate::storage::forks;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::HashMap;
@@ -74,6 +75,8 @@ pub(crate) struct Memtable {
     touched: AtomicBool,
     /// The columns of the index's filter that contain all BandKeys of the memtable, if there are.
     columns: OnceLock<Arc<Columns>>,
+    /// The number of forks when it was made.
+    forks: u32,
 }
 
 /// The content under the lock. While a reader holds the lock, documents do not change, but table
@@ -136,7 +139,15 @@ impl Memtable {
         };
         let (waiting, touched) = (AtomicU32::new(0), AtomicBool::new(false));
         let columns = OnceLock::new();
-        Self { content: RwLock::new(content), tables, waiting, touched, columns }
+        let content = RwLock::new(content);
+        Self { content, tables, waiting, touched, columns, forks: forks() }
+    }
+
+    /// Whether the content can never be read here: this process was forked while a thread of the
+    /// parent changed the content, or waited to change it.
+    #[inline]
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.forks != forks() && self.content.try_read().is_err()
     }
 
     /// Locks the content for reading. The writer waits for as long as the guard lives.

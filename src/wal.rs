@@ -17,7 +17,7 @@ use crate::format::wal::{
     Operations, RECORD_ALIGN, RECORDS_BEGIN, RecordBuilder, RecordHeader, RecordKind, WalHeader,
 };
 use crate::storage::{self, File, OpenMode, Storage};
-use crate::{OrIo, Result};
+use crate::{Error, OrIo, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -254,12 +254,22 @@ fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) ->
 }
 
 /// For salvage: returns every change of a log that is still valid, whatever lies in between. The
-/// identity is read from the log itself.
-pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<SalvagedLog> {
+/// identity is read from the log itself; if its header is damaged, it is the one that the catalog
+/// lists.
+pub(crate) fn salvage(
+    storage: &dyn Storage,
+    path: &Path,
+    listed: Option<WalIdentity>,
+) -> Result<SalvagedLog> {
     let bytes = storage::read_start(storage, path, u64::MAX).or_io("read", path)?;
     let length = wide(bytes.len());
-    let identity = decode_identity(&bytes).map_err(|error| error.in_file(path, 0))?;
-    let mut salvaged = SalvagedLog { identity, bytes, bodies: Vec::new() };
+    let (identity, damage) =
+        match (decode_identity(&bytes).map_err(|error| error.in_file(path, 0)), listed) {
+            (Ok(identity), _) => (identity, None),
+            (Err(error), Some(identity)) => (identity, Some(error)),
+            (Err(error), None) => return Err(error),
+        };
+    let mut salvaged = SalvagedLog { identity, damage, bytes, bodies: Vec::new() };
     let mut offset = RECORDS_BEGIN;
     while offset < length {
         // A record of unknown kind cannot be applied, so it is skipped like damage.
@@ -284,6 +294,8 @@ pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<SalvagedLog>
 #[derive(Debug)]
 pub(crate) struct SalvagedLog {
     pub(crate) identity: WalIdentity,
+    /// The damage of its header, if there is any.
+    pub(crate) damage: Option<Error>,
     bytes: Vec<u8>,
     bodies: Vec<(u64, std::ops::Range<usize>)>,
 }

@@ -12,6 +12,7 @@ pub use super::compare::{
     Agreement, BitWindow, count_equal_rows, equal_bits, first_shared_band, shares_a_band,
 };
 pub use super::curve::THRESHOLD_SLACK;
+pub use super::excerpt::Excerpt;
 pub use super::lane::{convert as convert_lanes, is_convertible as lanes_are_convertible};
 pub use super::normalise::unicode_versions;
 pub use super::numbers::{index, wide};

@@ -3,6 +3,7 @@
 //!
 //! The code that creates an error says what failed, where, and what to do.
 
+use super::excerpt::Excerpt;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -140,6 +141,25 @@ struct ErrorParts {
     kind: ErrorKind,
     message: String,
     cause: Option<Cause>,
+    element: Option<Element>,
+}
+
+/// The element of a call with several that an error is about.
+struct Element {
+    /// "document" or "query".
+    what: &'static str,
+    number: usize,
+    /// The number of elements of the call.
+    count: usize,
+    key: Option<Box<[u8]>>,
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, number, key, .. } = self;
+        write!(f, "{what} {number} (counted from 0)")?;
+        key.as_ref().map_or(Ok(()), |key| write!(f, ", key {:?}", Excerpt(key)))
+    }
 }
 
 // The cause is only read, so a panic cannot leave it inconsistent.
@@ -228,7 +248,8 @@ impl Error {
 
     /// An error of this kind, without a cause. The message says what failed, where, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { inner: Box::new(ErrorParts { kind, message: message.into(), cause: None }) }
+        let (message, cause, element) = (message.into(), None, None);
+        Self { inner: Box::new(ErrorParts { kind, message, cause, element }) }
     }
 
     /// An error that concerns a file or folder.
@@ -247,6 +268,65 @@ impl Error {
             ErrorKind::Corrupt,
             format!("{}: {what}, at byte {offset}; restore a backup or rebuild", file.display()),
         )
+    }
+
+    /// This error, about one document (or operation on a document) of a call with `count` of them.
+    /// If there are several, `Display` begins with its number and its key.
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// use nearkin::Error;
+    ///
+    /// let error = Error::invalid("a key has 1 to 4096 bytes, not 0").of_document(1, 3, b"");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "document 1 (counted from 0), key \"\": a key has 1 to 4096 bytes, not 0"
+    /// );
+    /// assert_eq!((error.position(), error.key()), (Some(1), Some(&b""[..])));
+    /// ```
+    #[must_use]
+    pub fn of_document(mut self, number: usize, count: usize, key: &[u8]) -> Self {
+        let key = Some(key.into());
+        self.inner.element = Some(Element { what: "document", number, count, key });
+        self
+    }
+
+    /// This error, about one query of a call with `count` of them.
+    #[must_use]
+    pub fn of_query(mut self, number: usize, count: usize) -> Self {
+        self.inner.element = Some(Element { what: "query", number, count, key: None });
+        self
+    }
+
+    /// This error of a call that got a part of the elements of a larger call: those from the number
+    /// `begin` on, of `count`. An error that is about no single element stays as it is.
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// # use nearkin::Error;
+    /// let error = Error::invalid("a key has 1 to 4096 bytes, not 0").of_document(0, 1, b"");
+    /// let error = error.in_part(1_000, 1_001);
+    /// assert_eq!(error.position(), Some(1_000));
+    /// assert!(error.to_string().starts_with("document 1000 (counted from 0), key \"\": "));
+    /// ```
+    #[must_use]
+    pub fn in_part(mut self, begin: usize, count: usize) -> Self {
+        if let Some(element) = &mut self.inner.element {
+            element.number = element.number.saturating_add(begin);
+            element.count = count;
+        }
+        self
+    }
+
+    /// The number of the element that the error is about, counted from 0: the operation of a batch,
+    /// the newcomer, the document or the query. `None` if the error is about the whole call.
+    pub fn position(&self) -> Option<usize> {
+        self.inner.element.as_ref().map(|element| element.number)
+    }
+
+    /// The key of the document that the error is about, if it is about one of several.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.inner.element.as_ref()?.key.as_deref()
     }
 
     /// This error with a cause, which `Display` prints after the message.
@@ -281,6 +361,9 @@ impl From<io::Error> for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(element) = self.inner.element.as_ref().filter(|element| element.count > 1) {
+            write!(f, "{element}: ")?;
+        }
         f.write_str(&self.inner.message)?;
         match &self.inner.cause {
             Some(cause) if self.inner.message.is_empty() => write!(f, "{cause}"),

@@ -33,6 +33,7 @@ mod distinct;
 mod eights;
 pub mod engine;
 mod error;
+mod excerpt;
 mod fast;
 mod few;
 mod fold;

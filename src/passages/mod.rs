@@ -201,7 +201,10 @@ impl PassageIndex {
             batch = replace(batch, text, payload, old)?;
             before.push((Some(old > 0), batch.len().saturating_sub(begin)));
         }
-        let written = self.index.write_to_any(&batch)?;
+        let written = self
+            .index
+            .write_to_any(&batch)
+            .map_err(|error| of_text(error, texts, before.iter().map(|(_, count)| *count)))?;
         let mut rest = written.outcomes.as_slice();
         let outcome = |(existed, operations): (Option<bool>, usize)| {
             let (own, others) = rest.split_at(operations.min(rest.len()));
@@ -254,6 +257,19 @@ impl PassageIndex {
         // The mutex guards no value, so a panic cannot leave one inconsistent.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An error about one operation of a batch, told about the text that it belongs to; `counts` are
+/// the numbers of operations of the texts.
+fn of_text(error: Error, texts: &[Prepared], counts: impl Iterator<Item = usize>) -> Error {
+    let Some(mut operation) = error.position() else { return error };
+    for (number, (text, count)) in texts.iter().zip(counts).enumerate() {
+        match operation.checked_sub(count) {
+            Some(rest) => operation = rest,
+            None => return error.of_document(number, texts.len(), text.key()),
+        }
+    }
+    error
 }
 
 /// The operations that replace a text of `old` passages by another text.

@@ -4,7 +4,7 @@
 //! that folder, even if the folder was renamed.
 #![expect(clippy::disallowed_types, reason = "disk.rs alone uses this module")]
 
-use super::{DirEntry, OpenMode};
+use super::{DirEntry, OpenMode, standard_streams};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 use std::borrow::Cow;
@@ -57,7 +57,8 @@ fn place<'a>(folder: Option<&'a File>, path: &'a Path) -> (BorrowedFd<'a>, &'a P
 fn open_with(folder: Option<&File>, path: &Path, flags: OFlags) -> io::Result<File> {
     let (at, path) = place(folder, path);
     let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666));
-    Ok(retry_on_intr(|| rustix::fs::openat(at, path, flags, mode))?.into())
+    let open = || retry_on_intr(|| rustix::fs::openat(at, path, flags, mode));
+    Ok(standard_streams::open_above(open)?.into())
 }
 
 pub(super) fn open(folder: Option<&File>, path: &Path, mode: OpenMode) -> io::Result<File> {
@@ -225,5 +226,6 @@ pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Resu
             return Err(io::ErrorKind::NotFound.into());
         }
     }
+    standard_streams::occupy_closed();
     super::entries_of(std::fs::read_dir(named)?)
 }

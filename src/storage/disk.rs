@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The operating system's file system. It can hold folders open, so that paths into them are
 /// resolved in these folders even after they were renamed.
@@ -213,20 +213,36 @@ fn taken(result: Result<(), fs::TryLockError>) -> io::Result<()> {
 /// The lock files that this process holds for writing. Only the text of an error depends on it.
 static HELD_HERE: Mutex<Vec<(u32, Identity)>> = Mutex::new(Vec::new());
 
+/// Locks the list. `None` in a forked child if another thread of the parent held it at the fork:
+/// then it is never released.
+fn held_list() -> Option<MutexGuard<'static, Vec<(u32, Identity)>>> {
+    // It is held for less than a microsecond.
+    for _ in 0..if sys::forks() > 0 { 1_000 } else { 0 } {
+        match HELD_HERE.try_lock() {
+            Ok(held) => return Some(held),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    (sys::forks() == 0).then(|| HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// An entry of the list above; dropping it removes the entry.
 struct Registered((u32, Identity));
 
 impl Registered {
     fn new(file: &fs::File, path: &Path) -> io::Result<Self> {
         let entry = (std::process::id(), at::identity_of(file, path)?);
-        HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner).push(entry.clone());
+        if let Some(mut held) = held_list() {
+            held.push(entry.clone());
+        }
         Ok(Self(entry))
     }
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        let mut held = HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut held) = held_list() else { return };
         if let Some(at) = held.iter().position(|entry| *entry == self.0) {
             held.swap_remove(at);
         }
@@ -237,10 +253,7 @@ impl Drop for Registered {
 fn held_here(error: io::Error, file: &fs::File, path: &Path) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock
         && let Ok(identity) = at::identity_of(file, path)
-        && HELD_HERE
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&(std::process::id(), identity))
+        && held_list().is_some_and(|held| held.contains(&(std::process::id(), identity)))
     {
         return io::Error::new(io::ErrorKind::WouldBlock, HeldHere);
     }

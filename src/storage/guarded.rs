@@ -8,7 +8,7 @@ use super::lock::{Lock, LockLost};
 use super::{Counters, DirEntry, File, OpenMode, Storage};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock, TryLockError, Weak};
 
 /// The storage of an open index.
 #[derive(Debug)]
@@ -27,7 +27,12 @@ impl Guarded {
     }
 
     fn storage(&self) -> io::Result<Arc<dyn Storage>> {
-        let storage = self.storage.read().unwrap_or_else(PoisonError::into_inner);
+        let storage = match self.storage.try_read() {
+            Ok(storage) => storage,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // The folder is being released. (A forked child must not wait for that.)
+            Err(TryLockError::WouldBlock) => return Err(LockLost::Released.into()),
+        };
         storage.clone().ok_or_else(|| LockLost::Released.into())
     }
 

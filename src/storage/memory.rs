@@ -1,20 +1,29 @@
 //! An in-memory storage, for an index that does not outlive its handle. It behaves like a disk, but
 //! nothing is durable and no other process can open it.
 
-use super::lock::{FolderLock, Lock};
-use super::{Counters, DirEntry, File, Map, OpenMode, Storage, parent_of};
+use super::lock::{FolderLock, Lock, LockLost};
+use super::{Counters, DirEntry, File, Map, OpenMode, Storage, forks, parent_of, watch_forks};
 use crate::format::bytes::wide;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 
 /// Folders and files. They are freed with the last handle, file or map.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Memory {
     nodes: Arc<Mutex<BTreeMap<PathBuf, Node>>>,
     is_locked: Arc<AtomicBool>,
+    /// The number of forks when it was made.
+    forks: u32,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        watch_forks();
+        Self { nodes: Arc::default(), is_locked: Arc::default(), forks: forks() }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -36,12 +45,21 @@ impl Memory {
             Node::Folder => 0,
             Node::File(file) => wide(file.content().len()),
         };
-        self.nodes().values().map(bytes).sum()
+        self.nodes().map_or(0, |nodes| nodes.values().map(bytes).sum())
     }
 
-    fn nodes(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Node>> {
+    /// Locks the nodes. An error in a forked child if another thread of the parent held them at the
+    /// fork: then they are never released.
+    fn nodes(&self) -> io::Result<MutexGuard<'_, BTreeMap<PathBuf, Node>>> {
         // No critical section leaves the value inconsistent.
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+        if forks() == self.forks {
+            return Ok(self.nodes.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        match self.nodes.try_lock() {
+            Ok(nodes) => Ok(nodes),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(LockLost::Forked.into()),
+        }
     }
 }
 
@@ -64,7 +82,7 @@ fn file_at(nodes: &BTreeMap<PathBuf, Node>, path: &Path) -> io::Result<Arc<Memor
 
 impl Storage for Memory {
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
-        if is_folder(&self.nodes(), dir) { Ok(Arc::new(self.clone())) } else { missing() }
+        if is_folder(&*self.nodes()?, dir) { Ok(Arc::new(self.clone())) } else { missing() }
     }
 
     fn is_at(&self, _: &Path) -> io::Result<bool> {
@@ -72,7 +90,7 @@ impl Storage for Memory {
     }
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        let mut nodes = self.nodes();
+        let mut nodes = self.nodes()?;
         if !is_folder(&nodes, parent_of(dir)) {
             return missing();
         }
@@ -84,7 +102,7 @@ impl Storage for Memory {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
-        let nodes = self.nodes();
+        let nodes = self.nodes()?;
         if !is_folder(&nodes, dir) {
             return missing();
         }
@@ -97,7 +115,7 @@ impl Storage for Memory {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        let mut nodes = self.nodes();
+        let mut nodes = self.nodes()?;
         match file_at(&nodes, path) {
             Ok(file) => {
                 if mode == OpenMode::Create {
@@ -118,7 +136,7 @@ impl Storage for Memory {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut nodes = self.nodes();
+        let mut nodes = self.nodes()?;
         let file = file_at(&nodes, from)?;
         nodes.remove(from);
         nodes.insert(to.to_path_buf(), Node::File(file));
@@ -131,14 +149,14 @@ impl Storage for Memory {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let mut nodes = self.nodes();
+        let mut nodes = self.nodes()?;
         file_at(&nodes, path)?;
         nodes.remove(path);
         Ok(())
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        if is_folder(&self.nodes(), dir) { Ok(()) } else { missing() }
+        if is_folder(&*self.nodes()?, dir) { Ok(()) } else { missing() }
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
@@ -157,7 +175,7 @@ impl Storage for Memory {
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut nodes = self.nodes();
+        let mut nodes = self.nodes()?;
         let file = file_at(&nodes, from)?;
         if nodes.contains_key(to) {
             return Err(io::ErrorKind::AlreadyExists.into());

@@ -16,6 +16,8 @@ pub(crate) mod map;
 mod memory;
 pub(crate) mod names;
 mod scratch;
+#[cfg(unix)]
+mod standard_streams;
 mod sys;
 
 pub(crate) use disk::Disk;
@@ -23,7 +25,7 @@ pub(crate) use guarded::Guarded;
 pub(crate) use map::Map;
 pub(crate) use memory::Memory;
 pub(crate) use scratch::ScratchStorage;
-pub(crate) use sys::prefetch;
+pub(crate) use sys::{forks, prefetch, watch_forks};
 
 use std::fmt;
 use std::io;

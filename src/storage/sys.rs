@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "calls are for std files; disk.rs passes one in")]
 
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Prefetches the cache line of this value, which may be a byte of a map.
 #[inline]
@@ -16,6 +17,42 @@ pub(crate) fn prefetch<T>(value: &T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;
+}
+
+/// How often this process and those that it stems from were forked, since the first call of
+/// [`watch_forks`].
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Counts the forks of this process from now on.
+pub(crate) fn watch_forks() {
+    #[cfg(unix)]
+    {
+        extern "C" fn count() {
+            FORKS.fetch_add(1, Ordering::Relaxed);
+        }
+        static IS_WATCHING: AtomicBool = AtomicBool::new(false);
+        if !IS_WATCHING.swap(true, Ordering::Relaxed) {
+            // SAFETY: the function is called in the child, between its fork and whatever it does
+            // next. It changes one atomic number, which is allowed there. If there is no memory for
+            // the entry, a child can only tell by its process id that it is one.
+            let _ = unsafe { libc::pthread_atfork(None, None, Some(count)) };
+        }
+    }
+}
+
+/// The number of forks that were counted. An index that was opened at another number belongs to a
+/// parent process: a lock that one of the parent's other threads held at the fork is never released
+/// here. (Reading this number costs much less than asking for the process id.)
+#[inline]
+pub(crate) fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// Whether the process has an open file with this descriptor.
+#[cfg(unix)]
+pub(crate) fn is_open(descriptor: std::os::fd::RawFd) -> bool {
+    // SAFETY: the call reads the flags of the descriptor, and fails if there is none.
+    unsafe { libc::fcntl(descriptor, libc::F_GETFD) != -1 }
 }
 
 /// Starts reading these bytes of a file into the page cache, if the system can.

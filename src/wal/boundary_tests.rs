@@ -100,7 +100,7 @@ fn a_log_without_room_for_records_replays_to_nothing() {
     let read =
         |identity: &WalIdentity| LogReader::replay(&sim, &path(3), identity, SIGNATURE_BYTES);
     assert_eq!(read(&bare).expect("read").change_count(), 0);
-    assert!(salvage(&sim, &path(3)).expect("read").changes(SIGNATURE_BYTES).next().is_none());
+    assert!(salvage(&sim, &path(3), None).expect("read").changes(SIGNATURE_BYTES).next().is_none());
     // This file is shorter than the block for its headers, but the catalog lists it with this
     // length.
     let short = WalIdentity { length: 96, ..identity(3) };
@@ -180,7 +180,11 @@ fn an_unreadable_log_is_not_taken_for_an_empty_one() {
         sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
         assert_eq!(replay(&sim).expect_err("cannot be read").kind(), ErrorKind::Io, "{at}");
         sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
-        assert_eq!(salvage(&sim, &path(3)).expect_err("cannot").kind(), ErrorKind::Io, "{at}");
+        assert_eq!(
+            salvage(&sim, &path(3), None).expect_err("cannot").kind(),
+            ErrorKind::Io,
+            "{at}"
+        );
     }
     assert_eq!(sim.faults_fired(), 8);
     assert!(holds_a_record(&sim, &path(3)).expect("it can"));
@@ -202,11 +206,11 @@ fn salvage_takes_every_change_that_validates_and_nothing_else() {
     wal.append(&mut idle, RecordKind::Idle, 7, RECORDS_BEGIN).expect("appended");
     damage(&sim, first, &[0xee; 8]);
     append(&mut wal, 8, RECORDS_BEGIN);
-    let salvaged = salvage(&sim, &path(3)).expect("read");
+    let salvaged = salvage(&sim, &path(3), None).expect("read");
     let found: Vec<u64> = salvaged.changes(SIGNATURE_BYTES).map(|(change, _)| change).collect();
     assert_eq!(found, [6, 8]);
     let names = Names::new(Path::new("/"));
-    let missing = salvage(&sim, &names.numbered(9, Ending::Wal)).expect_err("there is none");
+    let missing = salvage(&sim, &names.numbered(9, Ending::Wal), None).expect_err("there is none");
     assert_eq!(missing.kind(), ErrorKind::Io);
 }
 

@@ -2,8 +2,9 @@
 #![expect(unsafe_code, reason = "std cannot fork: see the argument at each call")]
 
 use crate::support::{Scratch, again, assert_whole, inline, params, run};
-use nearkin::{Durability, ErrorKind, Index, Maintenance, Options};
+use nearkin::{Batch, Durability, Edit, ErrorKind, Index, Maintenance, Options, Snapshot};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Environment variable for the process that forks: the folder of its index.
@@ -45,23 +46,31 @@ fn the_process_that_forks() {
 
 /// Forks the process. The child tries forbidden calls and drops its copy of the handle.
 fn fork_once(index: Index) -> Index {
-    // SAFETY: this process runs one test. Its other threads hold no lock that the child needs,
-    // except those of the allocator, which the C library resets in the child.
+    let mut own = Some(index);
+    let status = forked(|| own.take().map_or(1, in_the_child));
+    assert_eq!(status, 0, "the step that was not as it should be, times 256");
+    own.unwrap()
+}
+
+/// Forks the process. The child ends with the code that `work` returns. Returns its status.
+fn forked(work: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the child only runs `work` and ends. Locks of this library that other threads hold
+    // are what the tests are about; the C library resets those of the allocator in the child, and
+    // no other thread of the process uses anything else that has a lock.
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
         // SAFETY: `alarm` has no effect except to end the child if it hangs, for example because it
         // waits for a thread of the parent.
         unsafe { libc::alarm(20) };
-        let code = in_the_child(index);
+        let code = work();
         // SAFETY: the call ends the child, without the exit handlers of the test harness.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
     // SAFETY: the call waits for the child and writes only to `status`.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the step that was not as it should be, times 256");
-    index
+    status
 }
 
 /// Returns 0, or the number of the step that failed.
@@ -103,4 +112,100 @@ fn in_the_child(index: Index) -> i32 {
         std::thread::sleep(Duration::from_millis(1));
     }
     if own.close().is_ok() { 0 } else { 15 }
+}
+
+/// Environment variable for the process that forks while a thread of it writes.
+const WRITING: &str = "NEARKIN_TEST_FORKS_WHILE_WRITING";
+
+#[test]
+fn a_read_in_a_child_forked_during_a_write_answers_or_is_refused() {
+    let scratch = Scratch::new();
+    let output =
+        again("fork::the_process_that_forks_while_it_writes", WRITING, &scratch.dir()).output();
+    let output = output.unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("the parent wrote on"), "{stdout}");
+}
+
+#[test]
+fn the_process_that_forks_while_it_writes() {
+    let Some(dir) = std::env::var_os(WRITING) else { return };
+    let dir = Path::new(&dir);
+    // Most of the time of such a batch passes under the locks that readers take.
+    let options = inline().durability(Durability::OsBuffer);
+    let on_disk = Index::create(dir, &params(), options.clone()).unwrap();
+    let in_memory = Index::temporary(&params(), options).unwrap();
+    let signature = run(0, 10);
+    let (mut refused, mut answered) = (0, 0);
+    for index in [&on_disk, &in_memory] {
+        index.insert("first", &signature).unwrap();
+        index.flush().unwrap();
+        let (before, is_over) = (index.snapshot(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 0_u64.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let keys = (0..2_000_u64).map(|key| key << 32 | round % 3);
+                    let edits: Vec<_> = keys.map(|key| Edit::insert(key, &signature)).collect();
+                    index.write(Batch::from_iter(edits)).unwrap();
+                    index
+                        .write((0..2_000_u64).map(|key| Edit::remove(key << 32)).collect::<Batch>())
+                        .unwrap();
+                }
+            });
+            for _ in 0..150 {
+                match forked(|| read_in_the_child(index, &before)) {
+                    REFUSED => refused += 1,
+                    status => {
+                        assert_eq!(status, 0, "the step that was not as it should be, times 256");
+                        answered += 1;
+                    }
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_whole(index);
+    }
+    assert!(answered > 0 && refused > 0, "{answered} answered, {refused} refused");
+    println!("\nthe parent wrote on");
+}
+
+/// The exit code, times 256, of a child whose reads were refused.
+const REFUSED: i32 = 100 << 8;
+
+/// Returns 0 if all reads answer, 100 if all are refused, or the number of a step that failed.
+fn read_in_the_child(index: &Index, before: &Snapshot) -> i32 {
+    let signature = run(0, 10);
+    let mut refused = 0;
+    let at_fork = index.snapshot();
+    let reads: [&dyn Fn(&Snapshot) -> nearkin::Result<bool>; 7] = [
+        &|read| read.contains("first"),
+        &|read| Ok(read.get("first")?.is_some()),
+        &|read| Ok(read.query(&signature).limit(3).run()?.matches.len() <= 3),
+        &|read| Ok(read.queries(std::slice::from_ref(&signature)).run()?.len() == 1),
+        &|read| {
+            Ok(read.query_key("first").limit(3).run().is_ok() || read.contains("first").is_err())
+        },
+        &|read| read.iter().take(5).try_fold(true, |_, document| document.map(|_| true)),
+        &|read| Ok(!read.keys_page("", None, 5)?.is_empty()),
+    ];
+    for (step, read) in (1..).zip(reads) {
+        for snapshot in [before, &at_fork, &index.snapshot()] {
+            match read(snapshot) {
+                Ok(true) => {}
+                Err(error)
+                    if error.kind() == ErrorKind::Closed
+                        && error.to_string().contains("open the index in this process") =>
+                {
+                    refused += 1;
+                }
+                _ => return step,
+            }
+        }
+    }
+    let _ = (index.len(), index.durable_change());
+    if refused == 0 { 0 } else { 100 }
 }

@@ -9,6 +9,8 @@ mod admit;
 mod common;
 mod concurrency;
 mod corrupting;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod fixtures;
 mod follow;
 #[cfg(unix)]
@@ -24,6 +26,7 @@ mod printing;
 mod queries;
 mod quotations;
 mod real;
+mod refusals;
 mod reopen;
 mod scale;
 #[cfg(feature = "serde")]

@@ -1,7 +1,11 @@
 //! Writing: limits, outcomes, change numbers, atomic batches.
 
 use crate::support::{Scratch, assert_whole, inline, kind, message, params, run};
-use nearkin::{Batch, ErrorKind, Index, Outcome, Params, Shingles, Sketcher};
+use nearkin::{
+    Batch, Edit, ErrorKind, Index, Options, Outcome, Params, Reader, Shingles, Sketcher, Snapshot,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn a_key_has_1_to_4096_bytes() {
@@ -178,4 +182,104 @@ fn a_batch_that_was_cleared_is_a_new_one() {
     index.write(&batch).unwrap();
     assert_eq!((index.len(), index.contains("d").unwrap()), (1, true));
     assert!(index.verify().unwrap().is_ok());
+}
+
+/// The clock of an index, which the test sets.
+type Clock = Arc<AtomicU64>;
+
+/// Options with a clock that the test sets.
+fn with_clock() -> (Options, Clock) {
+    let clock = Clock::default();
+    let time = Arc::clone(&clock);
+    (inline().clock(move || time.load(Ordering::Relaxed)), clock)
+}
+
+#[test]
+fn an_insert_after_a_remove_of_the_same_batch_renews_the_time() {
+    let scratch = Scratch::new();
+    let (options, clock) = with_clock();
+    let index = Index::create(scratch.dir(), &params(), options).unwrap();
+    clock.store(1_000, Ordering::Relaxed);
+    let (a, b, c) = ("a", "b", "c");
+    index.insert(a, &run(0, 10)).unwrap();
+    index.insert_with_payload(b, &run(0, 10), "pay").unwrap();
+    index.insert_with_payload(c, &run(0, 10), "pay").unwrap();
+    // The old versions are in a segment, the new ones in the log.
+    index.flush().unwrap();
+    clock.store(2_000, Ordering::Relaxed);
+    let batch = Batch::new()
+        .remove(a)
+        .remove(b)
+        .remove(c)
+        .insert(a, &run(0, 10))
+        .insert_with_payload(b, &run(0, 10), "pay")
+        .insert(c, &run(0, 10));
+    let written = index.write(batch).unwrap();
+    assert_eq!((written.change, written.count(Outcome::Replaced)), (4, 3), "{written:?}");
+    let is_renewed = |snapshot: &Snapshot, what: &str| {
+        for (key, payload) in [(a, ""), (b, "pay"), (c, "")] {
+            let document = snapshot.get(key).unwrap().unwrap();
+            let expected = (2_000, payload.as_bytes());
+            assert_eq!((document.time, &*document.payload), expected, "{key} {what}");
+        }
+    };
+    is_renewed(&index.snapshot(), "at once");
+    assert_eq!(index.remove_before(1_500).unwrap(), 0);
+    assert_whole(&index);
+    // The log is read by a reader, by salvage, and by the next opening.
+    let reader = Reader::open(scratch.dir(), inline()).unwrap();
+    index.sync().unwrap();
+    reader.refresh().unwrap();
+    is_renewed(&reader.snapshot(), "for a reader");
+    drop((reader, index));
+    let salvage = |out: &str| {
+        Index::salvage(scratch.dir(), scratch.path(out), None, inline()).unwrap();
+        Index::open(scratch.path(out), inline()).unwrap()
+    };
+    is_renewed(&salvage("log").snapshot(), "salvaged from the log");
+    let index = scratch.open();
+    is_renewed(&index.snapshot(), "replayed");
+    index.close().unwrap();
+    std::fs::remove_file(scratch.dir().join("catalog.redb")).unwrap();
+    is_renewed(&salvage("segments").snapshot(), "salvaged from segments");
+}
+
+/// All sequences of up to four operations on one key: one batch leaves what a write each leaves.
+#[test]
+fn operations_of_a_batch_count_as_if_each_were_a_write_of_its_own() {
+    let (one, other) = (run(0, 10), run(3, 10));
+    let edits = [
+        Edit::remove("k"),
+        Edit::insert("k", &one),
+        Edit::insert("k", &other),
+        Edit::insert("k", &one).payload("p"),
+        Edit::insert("k", &one).payload(""),
+        Edit::set_payload("k", "p"),
+        Edit::set_payload("k", ""),
+    ];
+    let stored = [None, Some(Edit::insert("k", &one)), Some(Edit::insert("k", &one).payload("p"))];
+    let [together, apart] = [(); 2].map(|()| Index::temporary(&params(), inline()).unwrap());
+    for (stored, count) in stored.iter().flat_map(|stored| (1..=4).map(move |n| (stored, n))) {
+        for number in 0..edits.len().pow(count) {
+            let digit = |at| number / edits.len().pow(at) % edits.len();
+            let some: Vec<_> = (0..count).map(|at| edits[digit(at)].clone().time(2_000)).collect();
+            for index in [&together, &apart] {
+                let first = stored.iter().map(|edit| edit.clone().time(1_000));
+                let batch: Batch = [Edit::remove("k")].into_iter().chain(first).collect();
+                index.write(batch).unwrap();
+            }
+            let before = together.get("k").unwrap();
+            for edit in &some {
+                apart.write(Batch::from_iter([edit.clone()])).unwrap();
+            }
+            let change = together.snapshot().change();
+            let written = together.write(Batch::from_iter(some.iter().cloned())).unwrap();
+            let left = together.get("k").unwrap();
+            assert_eq!(left, apart.get("k").unwrap(), "{stored:?}, then {some:?}: {written:?}");
+            let outcome = written.outcomes.last().copied().unwrap();
+            let is_idle = [Outcome::Unchanged, Outcome::Missing].contains(&outcome);
+            assert_eq!(is_idle, written.change == change, "{stored:?}, then {some:?}: {written:?}");
+            assert_eq!(is_idle, left == before, "{stored:?}, then {some:?}: {written:?}");
+        }
+    }
 }

@@ -54,7 +54,9 @@ pub(crate) fn backup(args: &Backup, output: &mut Output) -> Result<Ended, Failur
 #[derive(Serialize)]
 struct SalvagedObject {
     documents: u64,
-    documents_lost: u64,
+    /// `null`: unknown.
+    documents_lost: Option<u64>,
+    documents_unreadable: u64,
     documents_doubtful: u64,
     catalog_lost: bool,
     problems: Vec<String>,
@@ -70,6 +72,7 @@ pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Fail
         output.object(&SalvagedObject {
             documents: report.documents,
             documents_lost: report.documents_lost,
+            documents_unreadable: report.documents_unreadable,
             documents_doubtful: report.documents_doubtful,
             catalog_lost: report.catalog_lost,
             problems: report.problems.iter().map(nearkin::Error::full_message).collect(),
@@ -77,8 +80,17 @@ pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Fail
     } else {
         let documents = counted(report.documents, "document");
         output.line(format_args!("{documents} saved to {}", args.out.display()))?;
-        if report.documents_lost > 0 {
-            output.line(format_args!("{} lost", counted(report.documents_lost, "document")))?;
+        match (report.documents_lost, report.documents_unreadable) {
+            (Some(0), _) => {}
+            (Some(lost), _) => {
+                output.line(format_args!("{} lost", counted(lost, "document")))?;
+            }
+            (None, 0) => output.line("an unknown number of documents lost, possibly none")?,
+            (None, least) => {
+                let least = counted(least, "document");
+                output
+                    .line(format_args!("an unknown number of documents lost, at least {least}"))?;
+            }
         }
         if report.documents_doubtful > 0 {
             output.line(format_args!(

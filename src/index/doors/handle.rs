@@ -304,8 +304,12 @@ impl Index {
         steps::sync(&*self.here()?)
     }
 
-    /// The number of the last change that survives power loss.
+    /// The number of the last change that survives power loss. In a forked child, 0 if that cannot
+    /// be known.
     pub fn durable_change(&self) -> u64 {
+        if self.core.is_in_child() {
+            return self.core.group.durable_change_in_child();
+        }
         self.core.group.durable_change()
     }
 

@@ -4,13 +4,12 @@
 use crate::format::DecodeError;
 use crate::format::bytes::{ByteReader, NUMBER_MAX, with_crc};
 use crate::format::catalog::{Listed, SegmentEntry};
-use crate::format::wal::PAYLOAD_BYTES_MAX;
 use crate::index::merge::parameters::shape_of;
 use crate::index::read::Document;
 use crate::index::state::core::Core;
 use crate::index::state::options::Options;
 use crate::index::state::versions::check_signature;
-use crate::index::write::write_path::check_key;
+use crate::index::write::write_path::{check_key, check_payload};
 use crate::segment::Builder;
 use crate::storage::{OpenMode, Storage};
 use crate::sync::Arc;
@@ -228,15 +227,15 @@ fn check(params: &Params, documents: &[Document]) -> Result<()> {
     if params.passages().is_some() {
         return Err(Error::invalid("passages cannot be sealed; insert the texts"));
     }
-    for document in documents {
-        check_key(&document.key)?;
-        check_signature(params, &document.signature)?;
-        let bytes = document.payload.len();
-        if bytes > PAYLOAD_BYTES_MAX {
-            return Err(Error::invalid(format!(
-                "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {bytes}"
-            )));
-        }
+    for (number, document) in documents.iter().enumerate() {
+        check_document(params, document)
+            .map_err(|error| error.of_document(number, documents.len(), &document.key))?;
     }
     Ok(())
+}
+
+fn check_document(params: &Params, document: &Document) -> Result<()> {
+    check_key(&document.key)?;
+    check_signature(params, &document.signature)?;
+    check_payload(&document.payload)
 }

@@ -8,7 +8,8 @@ use crate::index::read::{Progress, ProgressReport};
 use crate::index::state::core::Core;
 use crate::index::state::key::Key;
 use crate::index::state::versions::Place;
-use crate::index::write::batch::{OPERATION_BYTES, Operation, Outcome, RECORD_BYTES};
+use crate::index::write::batch::{OPERATION_BYTES, Outcome, RECORD_BYTES};
+use crate::index::write::operation::Operation;
 use crate::index::write::write_path;
 use crate::{Error, ErrorKind, Result};
 

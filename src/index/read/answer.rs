@@ -1,8 +1,8 @@
 //! The results of reads: plain data.
 
-use crate::index::state::excerpt::Excerpt;
 use crate::index::state::recovery::Recovery;
 use crate::{Containment, Overlap, Params, Signature, SimilarityText};
+use nearkin_sketch::engine::Excerpt;
 use std::fmt;
 use std::ops::ControlFlow;
 

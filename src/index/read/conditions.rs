@@ -3,8 +3,8 @@
 use crate::index::read::alike::Alike;
 use crate::index::read::selection::{DocumentView, Selection};
 use crate::index::read::stop::Stop;
-use crate::index::state::excerpt::Excerpt;
 use crate::{Error, Params, Progress, Result};
+use nearkin_sketch::engine::Excerpt;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;

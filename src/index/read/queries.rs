@@ -43,8 +43,10 @@ impl Queries<'_> {
     pub fn run(&self) -> Result<Vec<Answer>> {
         let snapshot = &self.snapshot;
         let checked = CheckedTerms::new(snapshot, &self.conditions)?;
-        for signature in self.signatures {
-            snapshot.check_signature(signature)?;
+        for (number, signature) in self.signatures.iter().enumerate() {
+            snapshot
+                .check_signature(signature)
+                .map_err(|error| error.of_query(number, self.signatures.len()))?;
         }
         let mut answers = Vec::with_capacity(self.signatures.len());
         let mut scratch = SearchScratch::take();

@@ -1,9 +1,9 @@
 //! Which documents a search considers: by key, time and the caller's filter.
 
-use crate::index::state::excerpt::Excerpt;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Bits;
 use crate::{Error, Result};
+use nearkin_sketch::engine::Excerpt;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -206,6 +206,11 @@ impl Group {
         self.lock().durable_change
     }
 
+    /// Same, in a forked child: 0 if a thread of the parent held the lock at the fork.
+    pub(crate) fn durable_change_in_child(&self) -> u64 {
+        self.state.try_lock().map_or(0, |shared| shared.durable_change)
+    }
+
     /// Whether the horizon is larger than in any record, and writes are not refused.
     pub(crate) fn horizon_is_news(&self) -> bool {
         let shared = self.lock();

@@ -156,7 +156,7 @@ impl Ord for Key<'_> {
 
 impl fmt::Debug for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({:?})", super::excerpt::Excerpt(self.as_bytes()))
+        write!(f, "Key({:?})", nearkin_sketch::engine::Excerpt(self.as_bytes()))
     }
 }
 

@@ -5,7 +5,6 @@
 
 pub(super) mod core;
 pub(super) mod event;
-pub(super) mod excerpt;
 pub(super) mod expiry_queue;
 pub(super) mod group;
 pub(super) mod key;

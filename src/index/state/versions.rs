@@ -111,11 +111,26 @@ pub(crate) struct State {
     pub(crate) params: Arc<Params>,
     pub(crate) segments: Vec<Arc<LiveSegment>>,
     pub(crate) memtable: Arc<Memtable>,
-    /// The folder of a handle that was shut down. The state is then empty, and queries are refused.
-    pub(crate) closed: Option<PathBuf>,
+    /// Why queries are refused; the state is then empty.
+    pub(crate) closed: Option<Closed>,
+}
+
+/// Why a state refuses queries.
+#[derive(Debug, Clone)]
+pub(crate) enum Closed {
+    /// The handle of this folder was shut down.
+    ShutDown(PathBuf),
+    /// A thread of the parent process held the locks of the state when this process was forked.
+    CutOff,
 }
 
 impl State {
+    /// An empty state that refuses queries.
+    pub(crate) fn closed(params: Arc<Params>, why: Closed) -> Self {
+        let memtable = Memtable::new(params.signature_bytes(), params.bands(), 0, 0);
+        Self { closed: Some(why), ..Self::new(params, Vec::new(), Arc::new(memtable)) }
+    }
+
     pub(crate) fn new(
         params: Arc<Params>,
         segments: Vec<Arc<LiveSegment>>,
@@ -208,11 +223,17 @@ impl Snapshot {
         Ok(Some(signature_from_parts(self.params(), shingles, bytes)))
     }
 
-    /// Refuses queries on a handle that was shut down.
+    /// Refuses queries on a handle that was shut down, and in a child that was forked while a thread
+    /// of the parent wrote.
     pub(crate) fn refuse_if_closed(&self) -> Result<()> {
         match &self.state.closed {
-            Some(dir) => Err(crate::closed_error(dir, LockLost::Released)),
-            None => Ok(()),
+            Some(Closed::ShutDown(dir)) => Err(crate::closed_error(dir, LockLost::Released)),
+            None if !self.state.memtable.is_cut_off() => Ok(()),
+            Some(Closed::CutOff) | None => Err(Error::new(
+                crate::ErrorKind::Closed,
+                "this process was forked while another thread wrote to the index, so it cannot read \
+                 through this handle; open the index in this process",
+            )),
         }
     }
 
@@ -223,10 +244,10 @@ impl Snapshot {
         })
     }
 
-    /// The number of documents of a source, including dead ones. If the handle was shut down,
-    /// returns 1, so that an iteration tries to read a document and returns the error.
+    /// The number of documents of a source, including dead ones. If queries are refused, returns 1,
+    /// so that an iteration tries to read a document and returns the error.
     pub(crate) fn document_count(&self, source: usize) -> u32 {
-        if self.state.closed.is_some() {
+        if self.refuse_if_closed().is_err() {
             return 1;
         }
         match self.state.segments.get(source) {

@@ -6,9 +6,11 @@
 //! same order.
 
 use super::group::Mark;
-use super::versions::{Held, Snapshot, State};
+use super::versions::{Closed, Held, Snapshot, State};
+use crate::Params;
+use crate::storage::{forks, watch_forks};
 use crate::sync::unexplored::{AtomicUsize, Ordering};
-use crate::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use crate::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, TryLockError, Weak};
 use std::cell::Cell;
 
 /// Number of copies. A change takes the locks of all of them. With one copy, a miss on two threads
@@ -21,6 +23,9 @@ pub(crate) struct View {
     copies: [Copied; COPIES],
     /// Earlier states that readers may still hold.
     past: Mutex<Vec<Weak<State>>>,
+    params: Arc<Params>,
+    /// The number of forks when the index was opened.
+    forks: u32,
 }
 
 /// One of the copies. Padded to 128 bytes: adjacent cache lines are prefetched together.
@@ -36,28 +41,50 @@ struct CurrentView {
     documents: u64,
 }
 
+impl CurrentView {
+    fn snapshot(&self) -> Snapshot {
+        let Self { state, visible, documents } = self;
+        Snapshot { state: Arc::clone(state), visible: *visible, documents: *documents }
+    }
+}
+
 impl View {
     pub(crate) fn new(state: State, visible: u64, documents: u64) -> Self {
-        let state = Arc::new(state);
+        watch_forks();
+        let (params, state) = (Arc::clone(&state.params), Arc::new(state));
         let copied = |_| {
             let state = Arc::new(Held(Arc::clone(&state)));
             Copied(RwLock::new(CurrentView { state, visible, documents }))
         };
-        Self { copies: std::array::from_fn(copied), past: Mutex::new(Vec::new()) }
+        let (copies, past) = (std::array::from_fn(copied), Mutex::new(Vec::new()));
+        Self { copies, past, params, forks: forks() }
     }
 
     /// The current state with the last visible change.
     pub(crate) fn snapshot(&self) -> Snapshot {
+        if self.forks != forks() {
+            return self.snapshot_in_child();
+        }
         let copied = &self.copies[own_copy(&TURNS)];
         // No critical section under this lock panics in the middle of a change.
-        let current = copied.0.read().unwrap_or_else(PoisonError::into_inner);
-        Snapshot {
-            state: Arc::clone(&current.state),
-            visible: current.visible,
-            documents: current.documents,
-        }
+        copied.0.read().unwrap_or_else(PoisonError::into_inner).snapshot()
     }
 
+    /// Same, in a forked child. A thread of the parent may have held the locks of some copies at the
+    /// fork, in the middle of a change: they are never released. If it held all of them, the
+    /// snapshot refuses queries.
+    #[cold]
+    fn snapshot_in_child(&self) -> Snapshot {
+        let free = self.copies.iter().find_map(|copied| match copied.0.try_read() {
+            Ok(current) => Some(current.snapshot()),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner().snapshot()),
+            Err(TryLockError::WouldBlock) => None,
+        });
+        free.unwrap_or_else(|| {
+            let state = State::closed(Arc::clone(&self.params), Closed::CutOff);
+            Snapshot { state: Arc::new(Held(Arc::new(state))), visible: 0, documents: 0 }
+        })
+    }
     pub(crate) fn state(&self) -> Arc<State> {
         Arc::clone(&self.snapshot().state.0)
     }
@@ -130,7 +157,6 @@ fn own_copy(turns: &AtomicUsize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Params;
     use crate::memtable::Memtable;
     use std::sync::atomic::{AtomicBool, AtomicU64};
 

@@ -1,7 +1,7 @@
 //! Admission, case by case; the model and the crash campaign cover the rest.
 
 use super::copies::{DIR, disk, options, params, signature};
-use crate::index::write::batch::Operation;
+use crate::index::write::operation::Operation;
 use crate::index::write::plan::key_hashes;
 use crate::index::write::write_path;
 use crate::testing::planted::{Bug, Planted};
@@ -160,6 +160,7 @@ fn copies_lost() -> usize {
         time: 7,
         shingle_count: 3,
         signature: good.as_bytes(),
+        is_decided: false,
     };
     let hashes = key_hashes(&index.core.params, &[first]);
     let written =

@@ -66,6 +66,25 @@ fn a_filter_may_use_the_index_and_sees_writes_of_others() {
     assert_eq!(index.len(), 1);
 }
 
+#[test]
+fn a_hidden_document_that_gets_the_key_of_the_newcomer_meanwhile_is_not_replaced() {
+    let index = index();
+    index.insert("south/1", &signature(1)).expect("inserted");
+    let calls = AtomicUsize::new(0);
+    let south = Admit::at(0.9).keep(Keep::Newest).filter(|_, payload: &[u8]| {
+        if calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            let taken = index.insert_with_payload("south/2", &signature(7), "of north");
+            taken.expect("no lock is held");
+        }
+        payload != b"of north"
+    });
+    let refused = index.admit("south/2", &signature(1), &south).expect_err("hidden");
+    assert_eq!(refused.kind(), ErrorKind::Exists);
+    let stored = index.get("south/2").expect("read").expect("there");
+    assert_eq!((&stored.payload[..], stored.signature), (&b"of north"[..], signature(7)));
+    assert!(index.contains("south/1").expect("read"));
+}
+
 /// Only its time changes: it is removed and stored again.
 #[test]
 fn a_document_whose_time_changes_meanwhile_is_looked_at_again() {

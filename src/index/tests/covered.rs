@@ -1,9 +1,11 @@
 //! The filter over small segments: which are covered, and that no answer depends on it.
 
+use crate::filter::BandFilter;
 use crate::index::merge::cover;
 use crate::index::state::options::{Durability, Maintenance};
 use crate::{Index, Options, Params, ReadMode, Signature, Sketcher};
 use std::ops::Range;
+use std::sync::Arc;
 
 fn params() -> Params {
     Params::for_threshold(0.7).build().unwrap()
@@ -109,6 +111,25 @@ fn columns_run_out_and_are_used_again() {
     add(&index, 240..260);
     assert_eq!(covered(&index), [false, true]);
     assert_answers(&index, 0..260);
+}
+
+/// The columns of a source say nothing about the words of another filter.
+#[test]
+fn columns_of_another_filter_do_not_count() {
+    let index = Index::temporary(&params(), options()).unwrap();
+    for numbers in [0..20, 20..40] {
+        for number in numbers {
+            index.insert(format!("{number}"), &signature(number)).unwrap();
+        }
+        index.flush().unwrap();
+    }
+    assert_eq!(covered(&index), [false; 2]);
+    for (live, random) in index.core().state().segments.iter().zip([5, 7]) {
+        let filter = Arc::new(BandFilter::new(1 << 16, random));
+        live.segment.cover(filter.take(1).unwrap()).unwrap();
+    }
+    assert_eq!(covered(&index), [true; 2]);
+    assert_answers(&index, 0..40);
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn of_a_sound_index_everything_is_saved() {
     let report = rescue(&sim, None).expect("salvaged");
     assert_eq!(saved(&sim), expected);
     assert_eq!(report.documents, expected.len() as u64);
-    assert_eq!((report.documents_lost, report.documents_doubtful), (0, 0));
+    assert_eq!((report.documents_lost, report.documents_doubtful), (Some(0), 0));
     assert!(report.problems.is_empty() && !report.catalog_lost, "{report:?}");
     let after = sim.snapshot_of_files();
     assert!(before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)), "wreck changed");
@@ -77,6 +77,7 @@ fn a_lost_catalog_loses_nothing() {
         }
         let report = rescue(&sim, None).expect("salvaged");
         assert!(report.catalog_lost);
+        assert_eq!(report.documents_lost, None, "only the catalog listed all files");
         // The first segment has no dead file. Salvage cannot know whether it never had one or has
         // lost it.
         assert!(report.documents_doubtful > 0);
@@ -105,7 +106,7 @@ fn damage_in_a_segment_costs_what_lies_there() {
     // Damage the body of the first segment, where one block holds all its documents.
     flip(&sim, &segments[0], 100);
     let report = rescue(&sim, None).expect("salvaged");
-    assert!(report.documents_lost > 0 && report.documents > 0, "{report:?}");
+    assert!(report.documents_lost > Some(0) && report.documents > 0, "{report:?}");
     assert!(report.problems[0].to_string().contains("0000000002.seg"), "{report:?}");
     let saved = saved(&sim);
     assert!(saved.len() < expected.len());
@@ -121,7 +122,7 @@ fn a_segment_without_its_tail_is_lost_and_named() {
     let bytes = sim.snapshot_of_files()[&segments[1]].clone();
     sim.overwrite(&segments[1], &bytes[..bytes.len() - 10]);
     let report = rescue(&sim, None).expect("salvaged");
-    assert_eq!(report.documents_lost, 10);
+    assert_eq!((report.documents_lost, report.documents_unreadable), (Some(10), 10));
     assert!(report.problems[0].to_string().contains("0000000005.seg"), "{report:?}");
     assert!(keys(&sim).contains(b"new".as_slice()));
 }
@@ -145,6 +146,7 @@ fn a_damaged_change_of_a_log_is_named_and_the_others_saved() {
     flip(&sim, &log[0], 4096 + 60);
     let report = rescue(&sim, None).expect("salvaged");
     assert!(report.problems.iter().any(|problem| problem.to_string().contains("are lost")));
+    assert_eq!(report.documents_lost, None, "nobody knows what the change wrote");
     assert_eq!(saved(&sim).len(), expected.len());
     assert!(keys(&sim).contains(b"new".as_slice()));
     assert!(!keys(&sim).contains(&vec![b'k', 1]));
@@ -235,8 +237,36 @@ fn a_damaged_log_or_dead_file_is_named_and_the_rest_is_saved() {
     };
     assert!(said(&log) && said(&dead), "{report:?}");
     assert!(report.documents_doubtful > 0);
+    assert_eq!(report.documents_lost, None, "the header of the log is damaged");
     assert!(keys(&sim).len() >= expected.len());
-    assert!(!keys(&sim).contains(b"new".as_slice()));
+    // The catalog tells what the header of the log would.
+    assert!(keys(&sim).contains(b"new".as_slice()));
+}
+
+#[test]
+fn what_a_lost_log_held_cannot_be_known() {
+    for damage in ["removed", "emptied", "header and catalog", "beside a lost segment"] {
+        let (sim, _) = wreck();
+        let log = files(&sim, "wal")[0].clone();
+        match damage {
+            "removed" => sim.remove(&log).expect("removed"),
+            "emptied" => sim.overwrite(&log, b""),
+            "header and catalog" => {
+                sim.overwrite(&Path::new(DIR).join("catalog.redb"), b"not a database");
+                flip(&sim, &log, 20);
+            }
+            _ => {
+                sim.remove(&log).expect("removed");
+                sim.overwrite(&files(&sim, "seg")[1], b"");
+            }
+        }
+        let report = rescue(&sim, None).expect("salvaged");
+        assert_eq!(report.documents_lost, None, "{damage}: {report:?}");
+        let unreadable = if damage == "beside a lost segment" { 10 } else { 0 };
+        assert_eq!(report.documents_unreadable, unreadable, "{damage}: {report:?}");
+        assert!(!report.problems.is_empty(), "{damage}");
+        assert!(!keys(&sim).contains(b"new".as_slice()), "{damage}");
+    }
 }
 
 #[test]

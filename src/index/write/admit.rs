@@ -3,7 +3,8 @@
 //!
 //! Decides under the write lock, on the applied state; writes through `write_path.rs`.
 
-use super::batch::{Operation, Outcome};
+use super::batch::Outcome;
+use super::operation::Operation;
 use super::plan::key_hashes;
 use crate::index::merge::commit;
 use crate::index::read::Match;
@@ -12,11 +13,11 @@ use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
 use crate::index::read::stop::Stop;
 use crate::index::state::core::{Core, Writer};
-use crate::index::state::excerpt::Excerpt;
 use crate::index::state::key::Key;
 use crate::index::state::versions::Snapshot;
 use crate::index::write::write_path;
 use crate::{Error, Original, Result, Signature};
+use nearkin_sketch::engine::Excerpt;
 use std::fmt;
 
 mod candidacy;
@@ -83,6 +84,7 @@ impl<'a> Newcomer<'a> {
             time: self.time.unwrap_or(now),
             shingle_count: self.signature.shingle_count(),
             signature: self.signature.as_bytes(),
+            is_decided: false,
         }
     }
 }
@@ -165,6 +167,10 @@ pub(crate) fn admit_all(
     let operations = operations_of(core, newcomers, admit)?;
     let mut admissions = Vec::with_capacity(operations.len());
     let mut last = None;
+    let failed = |decided: usize, error: Error| {
+        let key = operations.get(decided).map_or(&[][..], Operation::key);
+        error.of_document(decided, operations.len(), key)
+    };
     if admit.calls_back() {
         let decided = operations.iter().try_for_each(|operation| {
             let mut newcomer = Candidacy::new(operation, admit, terms);
@@ -177,6 +183,7 @@ pub(crate) fn admit_all(
             admissions.push(admission);
             Ok(())
         });
+        let decided = decided.map_err(|error| failed(admissions.len(), error));
         return settle_admissions(core, decided.map(|()| admissions), last);
     }
     let decided = operations.chunks(NEWCOMERS_PER_HOLD).try_for_each(|some| {
@@ -188,6 +195,7 @@ pub(crate) fn admit_all(
         }
         Ok(())
     });
+    let decided = decided.map_err(|error| failed(admissions.len(), error));
     planted!(RejectionNotAwaited => if !admissions.iter().any(Admission::is_admitted) {
         return decided.map(|()| admissions);
     });
@@ -202,9 +210,7 @@ fn operations_of<'n>(
 ) -> Result<Vec<Operation<'n>>> {
     let now = (core.options.clock)();
     let prefix = admit.conditions.selection.as_ref().map_or(&[][..], |of| &of.prefix);
-    let mut operations = Vec::with_capacity(newcomers.len());
-    for newcomer in newcomers {
-        let operation = newcomer.operation(now);
+    let check = |newcomer: &Newcomer<'_>, operation: &Operation<'_>| {
         if !operation.key().starts_with(prefix) {
             return Err(Error::invalid(format!(
                 "the key {:?} does not begin with the prefix {:?}, so the document is not part of \
@@ -213,8 +219,15 @@ fn operations_of<'n>(
                 String::from_utf8_lossy(prefix)
             )));
         }
-        write_path::check_operation(core, &operation, newcomer.signature.id())?;
-        check_record(core, &operation, &[])?;
+        write_path::check_operation(core, operation, newcomer.signature.id())?;
+        check_record(core, operation, &[])
+    };
+    let mut operations = Vec::with_capacity(newcomers.len());
+    for (number, newcomer) in newcomers.iter().enumerate() {
+        let operation = newcomer.operation(now);
+        let count = newcomers.len();
+        check(newcomer, &operation)
+            .map_err(|error| error.of_document(number, count, operation.key()))?;
         operations.push(operation);
     }
     Ok(operations)

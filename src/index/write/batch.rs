@@ -1,9 +1,10 @@
 //! Batches of operations and their outcomes. Plain data.
 
-use crate::format::wal::{LoggedOperation, OPERATION_HEAD_BYTES, RecordHeader};
-use crate::index::state::excerpt::Excerpt;
+use super::operation::Operation;
+use crate::format::wal::{OPERATION_HEAD_BYTES, RecordHeader};
 use crate::index::state::key::Key;
 use crate::{Document, Signature};
+use nearkin_sketch::engine::Excerpt;
 use std::fmt;
 
 /// Operations that take effect together: after a crash, either all of them or none are stored.
@@ -69,76 +70,6 @@ struct Insert {
     /// `None`: the time at which the batch is written.
     time: Option<u64>,
     shingle_count: u32,
-}
-
-/// A requested operation on one key. The log records its effect, which depends on the stored
-/// document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation<'a> {
-    Insert {
-        key: &'a [u8],
-        /// `None`: the stored payload is kept.
-        payload: Option<&'a [u8]>,
-        time: u64,
-        shingle_count: u32,
-        signature: &'a [u8],
-    },
-    SetPayload {
-        key: &'a [u8],
-        payload: &'a [u8],
-    },
-    Remove {
-        key: &'a [u8],
-    },
-}
-
-impl<'a> Operation<'a> {
-    pub(crate) fn key(&self) -> &'a [u8] {
-        match *self {
-            Self::Insert { key, .. } | Self::SetPayload { key, .. } | Self::Remove { key } => key,
-        }
-    }
-
-    /// The payload given with the operation.
-    pub(crate) fn payload(&self) -> Option<&'a [u8]> {
-        match *self {
-            Self::Insert { payload, .. } => payload,
-            Self::SetPayload { payload, .. } => Some(payload),
-            Self::Remove { .. } => None,
-        }
-    }
-
-    /// The number of shingles of an insert; 0 for other operations.
-    pub(crate) fn shingle_count(&self) -> u32 {
-        match *self {
-            Self::Insert { shingle_count, .. } => shingle_count,
-            Self::SetPayload { .. } | Self::Remove { .. } => 0,
-        }
-    }
-}
-
-impl<'a> From<LoggedOperation<'a>> for Operation<'a> {
-    fn from(logged: LoggedOperation<'a>) -> Self {
-        match logged {
-            LoggedOperation::Insert { key, payload, time, shingle_count, signature } => {
-                Self::Insert { key, payload: Some(payload), time, shingle_count, signature }
-            }
-            LoggedOperation::Remove { key } => Self::Remove { key },
-        }
-    }
-}
-
-impl<'a> From<&'a Document> for Operation<'a> {
-    fn from(document: &'a Document) -> Self {
-        let Document { key, payload, time, signature } = document;
-        Self::Insert {
-            key,
-            payload: Some(payload),
-            time: *time,
-            shingle_count: signature.shingle_count(),
-            signature: signature.as_bytes(),
-        }
-    }
 }
 
 /// One operation of a [`Batch`]: for [`Batch::push`] and [`Batch::extend`].
@@ -372,6 +303,7 @@ impl Batch {
                 time: insert.time.unwrap_or(now),
                 shingle_count: insert.shingle_count,
                 signature: &self.bytes[insert.signature_begin..key_begin],
+                is_decided: false,
             };
             (operation, insert.signature_id)
         })

@@ -5,5 +5,6 @@
 
 pub(super) mod admit;
 pub(super) mod batch;
+pub(super) mod operation;
 pub(super) mod plan;
 pub(super) mod write_path;

@@ -2,7 +2,8 @@
 //!
 //! Read-only. The keys of a change are looked up together.
 
-use super::batch::{Operation, Outcome};
+use super::batch::Outcome;
+use super::operation::Operation;
 use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
 use crate::index::read::locate::locate_all;
@@ -55,11 +56,11 @@ enum BytesSource {
     Kept(Range<usize>),
 }
 
-/// The combined effect of the operations on a key, in order.
+/// The state of a key after some of the operations on it, in order.
 #[derive(Debug, Clone, Copy)]
 struct KeyOutcome {
     exists: bool,
-    /// The insert that gives the signature; `None`: the stored document's signature.
+    /// The insert that gives the signature and the time; `None`: the stored document.
     insert: Option<usize>,
     payload: Payload,
 }
@@ -130,37 +131,10 @@ pub(crate) fn take_effect(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| Plan::takes_effect(*outcome))
 }
 
-/// The combined effect of an operation and the earlier ones on its key; `earlier` comes from
-/// [`supersede`].
-fn fold(
-    operations: &[Operation<'_>],
-    earlier: &[(usize, usize)],
-    at: usize,
-    is_stored: bool,
-) -> KeyOutcome {
-    let before = |at| {
-        let found = earlier.binary_search_by_key(&at, |(later, _)| *later).ok()?;
-        Some(earlier[found].1)
-    };
-    let mut first: Vec<usize> = std::iter::successors(before(at), |at| before(*at)).collect();
-    first.reverse();
-    let mut folded = KeyOutcome { exists: is_stored, insert: None, payload: Payload::Stored };
-    for at in first.into_iter().chain([at]) {
-        match &operations[at] {
-            Operation::Insert { payload, .. } => {
-                if payload.is_some() {
-                    folded.payload = Payload::Given(at);
-                } else if !folded.exists {
-                    folded.payload = Payload::Empty;
-                }
-                (folded.exists, folded.insert) = (true, Some(at));
-            }
-            Operation::SetPayload { .. } if folded.exists => folded.payload = Payload::Given(at),
-            Operation::SetPayload { .. } => {}
-            Operation::Remove { .. } => (folded.exists, folded.insert) = (false, None),
-        }
-    }
-    folded
+/// The position of the previous operation on the same key; `earlier` comes from [`supersede`].
+fn previous(earlier: &[(usize, usize)], at: usize) -> Option<usize> {
+    let found = earlier.binary_search_by_key(&at, |(later, _)| *later).ok()?;
+    Some(earlier[found].1)
 }
 
 impl Plan<'_> {
@@ -176,11 +150,8 @@ impl Plan<'_> {
             (Operation::Remove { .. }, None) => Ok(Outcome::Missing),
             (Operation::Remove { .. }, Some(_)) => Ok(Outcome::Removed),
             // Fast path for most documents: the key is new, and the insert alone gives the complete
-            // document, because it has a payload or because no two operations of the batch have the
-            // same key.
-            (Operation::Insert { payload, .. }, None)
-                if payload.is_some() || earlier.is_empty() =>
-            {
+            // document, because it is the only operation on its key.
+            (Operation::Insert { .. }, None) if previous(earlier, at).is_none() => {
                 Ok(Outcome::Inserted)
             }
             _ => self.decide_with_stored(before, at, earlier),
@@ -195,12 +166,7 @@ impl Plan<'_> {
         earlier: &[(usize, usize)],
     ) -> Result<Outcome> {
         let place = self.places[at];
-        let folded = match &self.operations[at] {
-            Operation::Insert { payload: Some(_), .. } => {
-                KeyOutcome { exists: true, insert: Some(at), payload: Payload::Given(at) }
-            }
-            _ => fold(self.operations, earlier, at, place.is_some()),
-        };
+        let folded = self.fold(before, at, earlier)?;
         match (folded.exists, place) {
             (false, None) => Ok(Outcome::Missing),
             (false, Some(_)) => Ok(Outcome::Removed),
@@ -208,7 +174,7 @@ impl Plan<'_> {
                 self.merge(before, at, None, folded)?;
                 Ok(Outcome::Inserted)
             }
-            (true, Some(place)) if self.is_stored(before, place, folded)? => Ok(Outcome::Unchanged),
+            (true, Some(_)) if self.is_stored(before, at, folded)? => Ok(Outcome::Unchanged),
             (true, Some(place)) => {
                 self.merge(before, at, Some(place), folded)?;
                 Ok(Outcome::Replaced)
@@ -216,26 +182,101 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether the stored document is equal to the requested one.
-    fn is_stored(&mut self, before: &Snapshot, place: Place, folded: KeyOutcome) -> Result<bool> {
-        // Not the time: a repeated insert does not renew it.
-        if let Some(Operation::Insert { signature, shingle_count, .. }) =
-            folded.insert.map(|at| &self.operations[at])
-            && (*before.signature_bytes(place)? != **signature
-                || before.shingle_count(place)? != *shingle_count)
-        {
+    /// Applies the operations on a key in order, up to the one at `at`, as if each were a change of
+    /// its own: an insert that repeats the document before it does not renew its time, an insert
+    /// after a remove does.
+    fn fold(
+        &mut self,
+        before: &Snapshot,
+        at: usize,
+        earlier: &[(usize, usize)],
+    ) -> Result<KeyOutcome> {
+        let place = self.places[at];
+        let next = |at: &usize| previous(earlier, *at);
+        let mut first: Vec<usize> = std::iter::successors(previous(earlier, at), next).collect();
+        first.reverse();
+        let payload = Payload::Stored;
+        let mut state = KeyOutcome { exists: place.is_some(), insert: None, payload };
+        for at in first.into_iter().chain([at]) {
+            match &self.operations[at] {
+                Operation::Insert { .. } if self.repeats(before, place, state, at)? => {}
+                Operation::Insert { payload, .. } => {
+                    if payload.is_some() {
+                        state.payload = Payload::Given(at);
+                    } else if !state.exists {
+                        state.payload = Payload::Empty;
+                    }
+                    (state.exists, state.insert) = (true, Some(at));
+                }
+                Operation::SetPayload { .. } if state.exists => state.payload = Payload::Given(at),
+                Operation::SetPayload { .. } => {}
+                Operation::Remove { .. } => (state.exists, state.insert) = (false, None),
+            }
+        }
+        Ok(state)
+    }
+
+    /// Whether an insert changes nothing in this state of its key. The time does not count.
+    fn repeats(
+        &mut self,
+        before: &Snapshot,
+        place: Option<Place>,
+        state: KeyOutcome,
+        at: usize,
+    ) -> Result<bool> {
+        let Operation::Insert { payload, shingle_count, signature, is_decided: false, .. } =
+            self.operations[at]
+        else {
+            return Ok(false);
+        };
+        if !state.exists {
             return Ok(false);
         }
-        let wanted = match folded.payload {
-            Payload::Stored => return Ok(true),
-            Payload::Empty => &[][..],
-            Payload::Given(at) => self.operations[at].payload().unwrap_or_default(),
+        let same = match (state.insert.map(|of| &self.operations[of]), place) {
+            (Some(Operation::Insert { signature: old, shingle_count: count, .. }), _) => {
+                *old == signature && *count == shingle_count
+            }
+            (_, Some(place)) => {
+                *before.signature_bytes(place)? == *signature
+                    && before.shingle_count(place)? == shingle_count
+            }
+            _ => false,
         };
-        let begin = self.kept.len();
-        before.payload_onto(place, &mut self.kept)?;
-        let is_stored = self.kept[begin..] == *wanted;
-        self.kept.truncate(begin);
-        Ok(is_stored)
+        Ok(same && payload.map_or(Ok(true), |new| self.has_payload(before, place, state, new))?)
+    }
+
+    /// Whether the payload of a document in this state is equal to `wanted`.
+    fn has_payload(
+        &mut self,
+        before: &Snapshot,
+        place: Option<Place>,
+        state: KeyOutcome,
+        wanted: &[u8],
+    ) -> Result<bool> {
+        match (state.payload, place) {
+            (Payload::Given(of), _) => Ok(self.operations[of].payload() == Some(wanted)),
+            (Payload::Stored, Some(place)) => {
+                let begin = self.kept.len();
+                before.payload_onto(place, &mut self.kept)?;
+                let is_equal = self.kept[begin..] == *wanted;
+                self.kept.truncate(begin);
+                Ok(is_equal)
+            }
+            (Payload::Stored, None) | (Payload::Empty, _) => Ok(wanted.is_empty()),
+        }
+    }
+
+    /// Whether the document that is left is the stored one, with an equal payload.
+    fn is_stored(&mut self, before: &Snapshot, at: usize, left: KeyOutcome) -> Result<bool> {
+        match left {
+            KeyOutcome { insert: Some(_), .. } => Ok(false),
+            KeyOutcome { payload: Payload::Given(of), .. } => {
+                let wanted = self.operations[of].payload().unwrap_or_default();
+                let stored = KeyOutcome { payload: Payload::Stored, ..left };
+                self.has_payload(before, self.places[at], stored, wanted)
+            }
+            _ => Ok(true),
+        }
     }
 
     /// Records the resulting document, unless the operation itself gives it completely. The parts
@@ -297,8 +338,8 @@ impl Plan<'_> {
     #[inline]
     pub(crate) fn logged(&self, at: usize) -> LoggedOperation<'_> {
         match self.operations[at] {
-            Operation::Insert { key, payload, time, shingle_count, signature }
-                if payload.is_some() || self.merged.is_empty() =>
+            Operation::Insert { key, payload, time, shingle_count, signature, .. }
+                if self.merged.is_empty() =>
             {
                 let payload = payload.unwrap_or_default();
                 LoggedOperation::Insert { key, payload, time, shingle_count, signature }
@@ -352,11 +393,7 @@ impl Plan<'_> {
     #[inline]
     pub(crate) fn signature(&self, at: usize) -> Option<&[u8]> {
         match self.operations[at] {
-            Operation::Insert { payload, signature, .. }
-                if payload.is_some() || self.merged.is_empty() =>
-            {
-                Some(signature)
-            }
+            Operation::Insert { signature, .. } if self.merged.is_empty() => Some(signature),
             Operation::Remove { .. } => None,
             _ => match self.logged_with_stored(at) {
                 LoggedOperation::Insert { signature, .. } => Some(signature),

@@ -1,6 +1,7 @@
 //! The write path: check, decide, append, apply, and wait for what `Ok` promises.
 
-use super::batch::{Batch, Operation, Written};
+use super::batch::{Batch, Written};
+use super::operation::Operation;
 use super::plan::{Plan, key_hashes, plan};
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
@@ -57,8 +58,9 @@ fn check<'a>(core: &Core, batch: &'a Batch) -> Result<Vec<Operation<'a>>> {
     }
     let time = (core.options.clock)();
     let mut operations = Vec::with_capacity(batch.len());
-    for (operation, signature_id) in batch.operations(time) {
-        check_operation(core, &operation, signature_id)?;
+    for (number, (operation, signature_id)) in batch.operations(time).enumerate() {
+        check_operation(core, &operation, signature_id)
+            .map_err(|error| error.of_document(number, batch.len(), operation.key()))?;
         operations.push(operation);
     }
     Ok(operations)
@@ -89,13 +91,7 @@ pub(crate) fn check_operation(
             return Err(other_parameters());
         }
     }
-    match operation.payload() {
-        Some(payload) if payload.len() > PAYLOAD_BYTES_MAX => Err(Error::invalid(format!(
-            "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
-            payload.len()
-        ))),
-        _ => Ok(()),
-    }
+    operation.payload().map_or(Ok(()), check_payload)
 }
 
 /// Writes operations as one change. If they have no effect, no change is written.
@@ -264,4 +260,15 @@ pub(crate) fn check_key(key: &[u8]) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!("a key has 1 to {KEY_BYTES_MAX} bytes, not {}", key.len())))
+}
+
+/// Refuses a payload that is too long.
+pub(crate) fn check_payload(payload: &[u8]) -> Result<()> {
+    if payload.len() <= PAYLOAD_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a payload has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
+        payload.len()
+    )))
 }

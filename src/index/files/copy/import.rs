@@ -7,7 +7,8 @@ use crate::index::maintain::steps;
 use crate::index::read::Progress;
 use crate::index::state::core::Core;
 use crate::index::state::versions::{Place, Snapshot};
-use crate::index::write::batch::{OPERATION_BYTES, Operation, Outcome};
+use crate::index::write::batch::{OPERATION_BYTES, Outcome};
+use crate::index::write::operation::Operation;
 use crate::index::write::write_path;
 use crate::{Error, ErrorKind, Params, Result};
 use nearkin_sketch::engine::{convert_lanes, lanes_are_convertible};
@@ -134,6 +135,7 @@ impl Carried<'_> {
             time: self.time,
             shingle_count: self.shingle_count,
             signature: &self.signature,
+            is_decided: false,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! many.
 
 use crate::catalog;
-use crate::format::catalog::{Listed, Row};
+use crate::format::catalog::{Listed, Row, WalEntry};
 use crate::index::files::folder::list_if_any;
 use crate::index::files::life;
 use crate::index::files::open::{self, hold, refuse_older};
@@ -13,12 +13,13 @@ use crate::index::maintain::steps;
 use crate::index::merge::parameters::{read_parameters, shape_of};
 use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Maintenance, Options};
-use crate::index::write::batch::Operation;
+use crate::index::write::operation::Operation;
 use crate::index::write::write_path;
 use crate::segment::{Dead, ReadMode, Segment, Shape, describe};
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names, parse};
-use crate::{Document, Error, ErrorKind, Params, Result, wal};
+use crate::wal::{self, SalvagedLog, WalIdentity};
+use crate::{Document, Error, ErrorKind, Params, Result};
 use nearkin_sketch::engine::signature_from_parts;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +30,11 @@ use std::sync::Arc;
 pub struct Salvaged {
     /// Documents in the new index.
     pub documents: u64,
-    /// Documents that are known to have existed but were unreadable.
-    pub documents_lost: u64,
+    /// Documents that were lost. `None` if that cannot be known: the catalog is lost, or a log that
+    /// is damaged held changes that nothing else tells about. At least `documents_unreadable` then.
+    pub documents_lost: Option<u64>,
+    /// Documents that are known to have existed, and were unreadable.
+    pub documents_unreadable: u64,
     /// Documents that may have been removed or replaced before: no dead file that would show it
     /// could be read.
     pub documents_doubtful: u64,
@@ -70,11 +74,15 @@ pub(crate) fn salvage(
         }
         Err(_) => None,
     };
-    let mut report = Salvaged::default();
+    let mut report = Salvaged { documents_lost: Some(0), ..Salvaged::default() };
     let row = identify(&**storage, &names, params, &mut report)?;
     let params = row.params.clone();
     let shape = shape_of(&params, row.uuid);
     let listed = (!report.catalog_lost).then_some(row);
+    // Segments and logs may be missing that only the catalog listed.
+    if listed.is_none() {
+        report.documents_lost = None;
+    }
     let read_mode = options.read_mode;
     let wreck = Wreck { storage: Arc::clone(storage), names, row: listed, shape, read_mode };
     // One sync at the end is enough: after an earlier crash, the call can be repeated, because the
@@ -87,6 +95,7 @@ pub(crate) fn salvage(
     }
     wreck.take_wals(&new, &mut report)?;
     report.documents = new.snapshot().len();
+    report.documents_lost = report.documents_lost.map(|_| report.documents_unreadable);
     let closed = life::close_locked(&new, &mut new.writer());
     new.events.deliver();
     closed.map(|()| report)
@@ -128,7 +137,7 @@ fn identify(
             Ending::Segment | Ending::Dead => {
                 describe(storage, &path).map(|(header, _)| (header.uuid, header.params_id))
             }
-            Ending::Wal => wal::salvage(storage, &path)
+            Ending::Wal => wal::salvage(storage, &path, None)
                 .map(|salvaged| (salvaged.identity.uuid, salvaged.identity.params_id)),
             Ending::Free => continue,
         };
@@ -187,7 +196,7 @@ impl Wreck {
         let segment = match opened {
             Ok(segment) => segment,
             Err(error) => {
-                report.documents_lost += entry.map_or(0, |e| u64::from(e.docs - e.dead));
+                report.documents_unreadable += entry.map_or(0, |e| u64::from(e.docs - e.dead));
                 report.problems.push(error);
                 return Ok(());
             }
@@ -205,7 +214,7 @@ impl Wreck {
             match read_document(&segment, ordinal, &new.params) {
                 Ok(document) => write_document(new, &document)?,
                 Err(error) => {
-                    report.documents_lost += 1;
+                    report.documents_unreadable += 1;
                     note(report, error);
                 }
             }
@@ -256,6 +265,7 @@ impl Wreck {
 
     /// Applies the readable records of the logs in order, removals included.
     fn take_wals(&self, new: &Core, report: &mut Salvaged) -> Result<()> {
+        let mut missing = self.row.as_ref().and_then(|row| row.wal).map(|entry| entry.number);
         for (number, ending) in numbered(&*self.storage, &self.names)? {
             let listed = self
                 .row
@@ -264,32 +274,64 @@ impl Wreck {
             if ending != Ending::Wal || !listed {
                 continue;
             }
+            missing = None;
             let path = self.names.numbered(number, ending);
-            let log = match wal::salvage(&*self.storage, &path) {
-                Ok(log) => log,
-                Err(error) => {
-                    report.problems.push(error);
-                    continue;
-                }
-            };
-            // `saturating_add`: a forged log may contain any change number.
-            let mut expected = log.identity.floor.saturating_add(1);
-            for (change, operations) in log.changes(self.shape.signature_bytes) {
-                if change != expected {
-                    let last = change.saturating_sub(1);
-                    let what = format!("changes {expected} to {last} are lost");
-                    report.problems.push(Error::corrupt(&path, 0, what));
-                }
-                expected = change.saturating_add(1);
-                let operations = operations.map(|logged| logged.map(Operation::from));
-                let operations: std::result::Result<Vec<_>, _> = operations.collect();
-                match operations {
-                    Ok(operations) => write(new, &operations)?,
-                    Err(error) => report.problems.push(error.in_file(&path, 0)),
-                }
+            match wal::salvage(&*self.storage, &path, self.listed_log()) {
+                Ok(log) => self.take_wal(log, &path, new, report)?,
+                Err(error) => report.log_damage(error),
+            }
+        }
+        if let Some(number) = missing {
+            let path = self.names.numbered(number, Ending::Wal);
+            report.log_damage(Error::corrupt(&path, 0, "the file is missing"));
+        }
+        Ok(())
+    }
+
+    /// The identity of the log, as the catalog lists it.
+    fn listed_log(&self) -> Option<WalIdentity> {
+        let row = self.row.as_ref()?;
+        let WalEntry { number, salt, length } = row.wal?;
+        let Shape { uuid, params_id, .. } = self.shape;
+        Some(WalIdentity { uuid, params_id, number, salt, length, floor: row.floor })
+    }
+
+    /// Applies the readable records of one log.
+    fn take_wal(
+        &self,
+        mut log: SalvagedLog,
+        path: &Path,
+        new: &Core,
+        report: &mut Salvaged,
+    ) -> Result<()> {
+        if let Some(error) = log.damage.take() {
+            report.log_damage(error);
+        }
+        // `saturating_add`: a forged log may contain any change number.
+        let mut expected = log.identity.floor.saturating_add(1);
+        for (change, operations) in log.changes(self.shape.signature_bytes) {
+            if change != expected {
+                let last = change.saturating_sub(1);
+                let what = format!("changes {expected} to {last} are lost");
+                report.log_damage(Error::corrupt(path, 0, what));
+            }
+            expected = change.saturating_add(1);
+            let operations = operations.map(|logged| logged.map(Operation::from));
+            let operations: std::result::Result<Vec<_>, _> = operations.collect();
+            match operations {
+                Ok(operations) => write(new, &operations)?,
+                Err(error) => report.log_damage(error.in_file(path, 0)),
             }
         }
         Ok(())
+    }
+}
+
+impl Salvaged {
+    /// Notes damage of a log: how many documents its lost changes wrote cannot be known.
+    fn log_damage(&mut self, error: Error) {
+        self.documents_lost = None;
+        note(self, error);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::index::state::recovery::Recovery;
 use crate::index::state::versions::{HeldDead, LiveSegment, State};
 use crate::index::state::view::View;
 use crate::index::state::wakeup::Wakeup;
-use crate::index::write::batch::Operation;
+use crate::index::write::operation::Operation;
 use crate::index::write::plan::{key_hashes, plan};
 use crate::index::write::write_path;
 use litter::Litter;

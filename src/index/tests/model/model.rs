@@ -28,16 +28,15 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// The document after the operation.
+    /// The document after the operation. A put that repeats the document keeps its time.
     fn on(&self, old: Option<Doc>) -> Option<Doc> {
         match (self, old) {
-            (Self::Put { doc, keeps_payload: true }, Some(old)) => {
-                Some(Doc { payload: old.payload, ..doc.clone() })
+            (Self::Put { doc, keeps_payload }, old) => {
+                let kept = old.as_ref().map_or(Vec::new(), |old| old.payload.clone());
+                let payload = if *keeps_payload { kept } else { doc.payload.clone() };
+                let new = Doc { payload, ..doc.clone() };
+                Some(old.filter(|old| old.repeats(&new)).unwrap_or(new))
             }
-            (Self::Put { doc, keeps_payload: true }, None) => {
-                Some(Doc { payload: Vec::new(), ..doc.clone() })
-            }
-            (Self::Put { doc, keeps_payload: false }, _) => Some(doc.clone()),
             (Self::SetPayload(payload), old) => {
                 old.map(|old| Doc { payload: payload.clone(), ..old })
             }
@@ -47,6 +46,11 @@ impl Act {
 }
 
 impl Doc {
+    /// Whether two documents differ in nothing but the time.
+    fn repeats(&self, other: &Self) -> bool {
+        Self { time: other.time, ..self.clone() } == *other
+    }
+
     pub(super) fn signed(&self) -> Signed<'_> {
         (&self.signature, self.shingle_count)
     }
@@ -181,19 +185,18 @@ impl Model {
                 continue;
             }
             let stored = self.get(key);
-            let on_key = edits[..=at].iter().filter(|(other, _)| other == key);
-            let new = on_key.fold(stored.cloned(), |doc, (_, act)| act.on(doc));
+            // Whether the document that is left is a new one, and not the stored one.
+            let (mut new, mut is_new) = (stored.cloned(), false);
+            for (_, act) in edits[..=at].iter().filter(|(other, _)| other == key) {
+                let old = new.take();
+                new = act.on(old.clone());
+                is_new |= matches!(act, Act::Put { .. }) && new != old;
+            }
             outcomes.push(match (stored, &new) {
                 (None, None) => Outcome::Missing,
                 (Some(_), None) => Outcome::Removed,
                 (None, Some(_)) => Outcome::Inserted,
-                (Some(old), Some(new))
-                    if old.signature == new.signature
-                        && old.shingle_count == new.shingle_count
-                        && old.payload == new.payload =>
-                {
-                    Outcome::Unchanged
-                }
+                (Some(old), Some(new)) if !is_new && old.repeats(new) => Outcome::Unchanged,
                 (Some(_), Some(_)) => Outcome::Replaced,
             });
             match (outcomes[at], new) {

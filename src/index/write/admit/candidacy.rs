@@ -12,7 +12,7 @@ use crate::index::read::candidate::Found;
 use crate::index::read::stop::Stop;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{Place, Snapshot};
-use crate::index::write::batch::Operation;
+use crate::index::write::operation::Operation;
 use crate::keyed::RandomState;
 use crate::{Error, ErrorKind, Overlap, Result};
 use std::collections::HashMap;

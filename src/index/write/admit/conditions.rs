@@ -5,7 +5,7 @@ use crate::index::read::candidate::Found;
 use crate::index::read::conditions::{Conditions, setters};
 use crate::index::read::stop::Stop;
 use crate::index::state::versions::Snapshot;
-use crate::index::write::batch::Operation;
+use crate::index::write::operation::Operation;
 use crate::{Error, Result};
 use std::fmt;
 

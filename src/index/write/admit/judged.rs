@@ -7,7 +7,7 @@ use crate::index::read::candidate::Found;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::Snapshot;
 use crate::index::write::admit;
-use crate::index::write::batch::Operation;
+use crate::index::write::operation::Operation;
 use crate::{Overlap, Result};
 
 /// A document, and the evidence if it was compared with the newcomer.

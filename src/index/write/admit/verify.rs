@@ -10,6 +10,7 @@ use crate::index::read::{Alike, Fetch, Guard};
 use crate::index::state::core::Core;
 use crate::index::state::versions::Snapshot;
 use crate::index::write::admit;
+use crate::index::write::operation::Operation;
 use crate::keyed::RandomState;
 use crate::{Error, Original, Result};
 use std::collections::HashMap;
@@ -173,9 +174,14 @@ pub(crate) fn admit_verified(
     judge.refuse_guard()?;
     let operations = admit::operations_of(core, newcomers, admit)?;
     let mut originals = Vec::with_capacity(newcomers.len());
-    for newcomer in newcomers {
+    let of_newcomer = |number: usize, error: Error| {
+        let key = operations.get(number).map_or(&[][..], Operation::key);
+        error.of_document(number, operations.len(), key)
+    };
+    for (number, newcomer) in newcomers.iter().enumerate() {
         originals.push(newcomer.original.ok_or_else(|| {
-            Error::invalid("verify needs the documents of newcomers: use Newcomer::original")
+            let message = "verify needs the documents of newcomers: use Newcomer::original";
+            of_newcomer(number, Error::invalid(message))
         })?);
     }
     let mut admissions = Vec::with_capacity(operations.len());
@@ -199,6 +205,7 @@ pub(crate) fn admit_verified(
         admissions.push(admission);
         Ok(())
     });
+    let decided = decided.map_err(|error| of_newcomer(admissions.len(), error));
     admit::settle_admissions(core, decided.map(|()| admissions), last)
 }
 

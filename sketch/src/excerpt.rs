@@ -6,7 +6,7 @@ use std::fmt;
 const SHOWN: usize = 48;
 
 /// The first bytes, escaped, and the total length if bytes were cut off.
-pub(crate) struct Excerpt<'a>(pub(crate) &'a [u8]);
+pub struct Excerpt<'a>(pub &'a [u8]);
 
 impl fmt::Debug for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
