@@ -221,8 +221,8 @@ pub(crate) fn add(
     Ok(added)
 }
 
-/// Writes a batch of operations for these of `count` rows. A large batch takes long, above all if a flush is due: an interrupt does not wait
-/// for it.
+/// Writes a batch of operations for these of `count` rows. A large batch takes long, above all if a
+/// flush is due: an interrupt does not wait for it.
 fn write(
     py: Python<'_>,
     index: &InUse<nearkin::Index>,
