@@ -86,11 +86,21 @@ def times(values: Any, rows: int) -> list[int | None]:
         import numpy as np
 
         ms = values.astype("datetime64[ms]").astype("int64")
-        return [None if null else ms_of(int(time)) for time, null in zip(ms, np.isnat(values))]
+        return _ms_of_all(None if null else int(time) for time, null in zip(ms, np.isnat(values)))
     if hasattr(values, "to_pylist"):
         values = values.to_pylist()
     elif hasattr(values, "to_list"):
         values = values.to_list()
     elif hasattr(values, "tolist"):
         values = values.tolist()
-    return [None if time is None else ms_of(time) for time in values]
+    return _ms_of_all(values)
+
+
+def _ms_of_all(values: Iterable[Any]) -> list[int | None]:
+    made: list[int | None] = []
+    for row, time in enumerate(values):
+        try:
+            made.append(None if time is None else ms_of(time))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"times[{row}]: {error}") from None
+    return made

@@ -25,12 +25,14 @@ impl Drop for Hang {
     }
 }
 
+type KnownCall = unsafe extern "C" fn(*mut PyObject, *mut PyObject, *mut PyObject) -> *mut PyObject;
 /// `PyObject_Call`. It may unwind, and is called through a pointer: the compiler must not know the
 /// function, whose usual declaration says that it cannot unwind.
-type CallFn =
+type Call =
     unsafe extern "C-unwind" fn(*mut PyObject, *mut PyObject, *mut PyObject) -> *mut PyObject;
+type KnownNext = unsafe extern "C" fn(*mut PyObject) -> *mut PyObject;
 /// `PyIter_Next`, likewise.
-type NextFn = unsafe extern "C-unwind" fn(*mut PyObject) -> *mut PyObject;
+type Next = unsafe extern "C-unwind" fn(*mut PyObject) -> *mut PyObject;
 
 /// Calls a function of Python. If the interpreter ends meanwhile, this does not return.
 #[expect(unsafe_code, reason = "a call of the C API that may unwind")]
@@ -44,9 +46,9 @@ where
 {
     let py = function.py();
     let arguments = arguments.into_pyobject(py)?;
-    let known: unsafe extern "C" fn(_, _, _) -> _ = ffi::PyObject_Call;
+    let known = black_box(ffi::PyObject_Call as KnownCall);
     // SAFETY: both types are of the same function, and of the same calling convention.
-    let call = unsafe { std::mem::transmute::<_, CallFn>(black_box(known)) };
+    let call = unsafe { std::mem::transmute::<KnownCall, Call>(known) };
     let guard = Hang;
     // SAFETY: the interpreter lock is held, and both objects are alive.
     let made = unsafe { call(function.as_ptr(), arguments.as_ptr(), null_mut()) };
@@ -91,9 +93,9 @@ impl<'py> Iterator for Elements<'py> {
     #[expect(unsafe_code, reason = "a call of the C API that may unwind")]
     fn next(&mut self) -> Option<Self::Item> {
         let py = self.0.py();
-        let known: unsafe extern "C" fn(_) -> _ = ffi::PyIter_Next;
+        let known = black_box(ffi::PyIter_Next as KnownNext);
         // SAFETY: both types are of the same function, and of the same calling convention.
-        let next = unsafe { std::mem::transmute::<_, NextFn>(black_box(known)) };
+        let next = unsafe { std::mem::transmute::<KnownNext, Next>(known) };
         let guard = Hang;
         // SAFETY: the interpreter lock is held, and the iterator is alive.
         let made = unsafe { next(self.0.as_ptr()) };

@@ -59,6 +59,15 @@ pub(crate) fn from_engine(py: Python<'_>, error: &Error) -> PyErr {
     raise(py, class_of(error.kind()), &message_of(error))
 }
 
+/// An error of a call that got the documents of these rows, as one about a row of the caller's
+/// column of `count` rows.
+pub(crate) fn at_row(error: Error, rows: &[usize], count: usize) -> Error {
+    match error.position().and_then(|at| rows.get(at)?.checked_sub(at)) {
+        Some(before) => error.in_part(before, count),
+        None => error,
+    }
+}
+
 /// The message of an error, followed by those of its causes.
 pub(crate) fn message_of(error: &Error) -> String {
     error.full_message()

@@ -27,7 +27,7 @@ pub(crate) struct Running {
 }
 
 thread_local! {
-    /// The call that this thread runs: the innermost one, because code of the caller may call again.
+    /// The innermost call that this thread runs: code of the caller may call again.
     static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
     /// On a thread that helps a call: whether that call has ended early.
     static HELPED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };

@@ -88,7 +88,8 @@ def test_a_document_whose_text_is_blank_now_is_removed(tmp_path):
         assert ix.query(text).keys == [] and "b" in ix
         assert ix.admit(["d"], [text]).rows()[0][:2] == ("d", "admitted")
         added = ix.add(["d", "d"], [" ", text])
-        assert added == nk.Added(0, 0, 1, 0, (0,), 0)
+        # Removed, and inserted again.
+        assert added == nk.Added(0, 1, 0, 0, (0,), 0)
     params = nk.Params(threshold=0.5, shingles="words:3", passages="40:20")
     with nk.PassageIndex(tmp_path / "passages", params) as ix:
         ix.add(["a", "b"], [text, text])
@@ -170,3 +171,49 @@ def test_every_exception_has_the_advice_of_the_library(index):
     with pytest.raises(nk.InvalidError) as raised:
         index.query("text", threshold=2)
     assert raised.value.advice == "fix the arguments of the call"
+
+
+THREE = ["x y z", "x y w", "x v w"]
+LARGE = b"x" * 70_000
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda ix: ix.add(["a", "", "c"], THREE), 'document 1 .*, key "": a key has 1 to 4096'),
+        (lambda ix: ix.add(["a", "b", ""], ["x y z", None, "x y"]), "document 2 .*a key has"),
+        (lambda ix: ix.add(["a", "b", "c"], THREE, payloads=[b"", LARGE, b""]), 'document 1 .*"b": a pay'),
+        # More than a batch has.
+        (lambda ix: ix.add([*range(20_000), ""], ["x y"] * 20_001), "document 20000 .*a key has"),
+        (lambda ix: ix.add(["a", b"\xff", "c"], THREE), r"keys\[1\]: the key .xff is not UTF-8"),
+        (lambda ix: ix.add(["a", "\udce9", "c"], THREE), r"keys\[1\] cannot be encoded"),
+        (lambda ix: ix.add(["a", "b"], THREE[:2], payloads=[b"", "\udce9"]), r"payloads\[1\] cannot be"),
+        (lambda ix: ix.add(["a", "b"], THREE[:2], times=[1, -5]), r"times\[1\]: a time must not be"),
+        (lambda ix: ix.add(["a", "b"], THREE[:2], times=[1, "x"]), r"times\[1\]: a time must be"),
+        (lambda ix: ix.admit(["a", "", "c"], THREE), "document 1 .*a key has"),
+        (lambda ix: ix.admit(["a", "b", ""], ["x", None, "y"]), "document 2 .*a key has"),
+        (lambda ix: ix.admit(["a", "b", ""], ["x", None, "y"], exact=lambda _: None), "document 2 .*a key"),
+        (lambda ix: ix.admit([*range(1_500), ""], [f"w{n}" for n in range(1_501)]), "document 1500 .*a key"),
+        (lambda ix: ix.admit(["t/a", "b"], THREE[:2], prefix="t/"), "document 1 .*does not begin"),
+        (lambda ix: ix.remove(["a", "", "c"]), "document 1 .*a key has"),
+        (lambda ix: ix.remove([*range(12_000), ""]), "document 12000 .*a key has"),
+        (lambda ix: ix.query_keys(["a", 7.5]), r"keys\[1\]: a key must be str"),
+    ],
+)
+def test_a_refused_row_of_many_is_named(tmp_path, call, said):
+    with nk.Index(tmp_path / "x", nk.Params(0.5), durability="os") as index:
+        with pytest.raises((ValueError, TypeError), match=said):
+            call(index)
+
+
+def test_a_refused_text_of_many_is_named_in_an_index_of_passages(tmp_path):
+    with nk.PassageIndex(tmp_path / "x", nk.Params(0.5, passages="64:16")) as index:
+        for keys, payloads, said in (
+            (["a", "", "c"], None, "document 1 .*a key"),
+            (["a", "b", "c"], [b"", b"", LARGE], "document 2 .*, key .c.: the payload"),
+            ([*range(1_100), ""], None, "document 1100 .*a key"),
+            (["a", b"\xff", "c"], None, r"keys\[1\]: the key"),
+        ):
+            texts = (THREE * 400)[: len(keys)]
+            with pytest.raises(nk.InvalidError, match=said):
+                index.add(keys, texts, payloads=payloads)

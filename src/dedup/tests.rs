@@ -399,9 +399,9 @@ fn a_cancelled_call_keeps_nothing_and_is_looked_at_within_a_document() {
     let text =
         |n: usize| format!("one text of many words that all have in common but for {}", n % 3);
     let crowd = Index::temporary(&params, Options::default()).unwrap();
-    let batch = (0..5_000_u64).fold(Batch::new(), |batch, key| {
-        batch.insert(key, &sketcher.text(&text(key as usize)).unwrap())
-    });
+    let batch = (0..5_000_u64)
+        .zip(0..)
+        .fold(Batch::new(), |batch, (key, n)| batch.insert(key, &sketcher.text(&text(n)).unwrap()));
     crowd.write(batch).unwrap();
     crowd.flush().unwrap();
     let document = sketcher.original_text(&text(0)).unwrap();
@@ -428,7 +428,7 @@ fn a_cancelled_call_keeps_nothing_and_is_looked_at_within_a_document() {
     let signatures: Vec<Signature> =
         documents.iter().map(|(_, one)| one.signature().clone()).collect();
     let ranks: Vec<u64> = (0..40).collect();
-    let mut fetch = |rank: u64| Ok(Some(documents[rank as usize].1.clone()));
+    let mut fetch = |rank: u64| Ok(Some(documents[usize::try_from(rank).unwrap()].1.clone()));
     let looked = Dedup::new(&kept, 0.7).unwrap().look_up_candidates(&signatures).unwrap();
     for looks in [0, 1, 30] {
         let (due, _) = due_after(looks);

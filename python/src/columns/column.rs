@@ -127,7 +127,7 @@ pub(crate) enum HeldObject<'py> {
 
 /// Rows of a column, kept alive while they are read.
 pub(crate) enum Held<'a, 'py> {
-    Objects(Vec<HeldObject<'py>>),
+    Objects(Role, Vec<HeldObject<'py>>),
     Arrow(&'a [(usize, Chunk)], Range<usize>),
 }
 
@@ -164,7 +164,7 @@ impl<'py> Column<'py> {
         let rows = match &self.rows {
             Rows::Arrow(chunks) => match chunks.as_slice() {
                 [(_, first), ..] if self.role == Role::Keys && first.is_of_integers() => {
-                    return Ok(Held::Objects(self.digits(chunks, range)));
+                    return Ok(Held::Objects(self.role, self.digits(chunks, range)));
                 }
                 chunks => return Ok(Held::Arrow(chunks, range)),
             },
@@ -174,7 +174,7 @@ impl<'py> Column<'py> {
             check_signals_at(row, self.py)?;
             self.held(&rows.object(row)?, row)
         });
-        held.collect::<PyResult<Vec<_>>>().map(Held::Objects)
+        held.collect::<PyResult<Vec<_>>>().map(|held| Held::Objects(self.role, held))
     }
 
     /// Integers of an Arrow column, as decimal digits.
@@ -233,9 +233,9 @@ impl Held<'_, '_> {
     /// The rows as bytes; `first` is the number of the first row, for messages.
     pub(crate) fn bytes(&self, first: usize) -> PyResult<Vec<Option<&[u8]>>> {
         match self {
-            Self::Objects(objects) => {
+            Self::Objects(role, objects) => {
                 let numbered = objects.iter().zip(first..);
-                numbered.map(|(object, row)| object.bytes(row)).collect()
+                numbered.map(|(object, row)| object.bytes(*role, row)).collect()
             }
             Self::Arrow(chunks, range) => {
                 Ok(range.clone().map(|row| row_at(chunks, row)).collect())
@@ -246,9 +246,9 @@ impl Held<'_, '_> {
     /// The rows as text.
     pub(crate) fn texts(&self, first: usize) -> PyResult<Vec<Option<&str>>> {
         match self {
-            Self::Objects(objects) => {
+            Self::Objects(role, objects) => {
                 let numbered = objects.iter().zip(first..);
-                numbered.map(|(object, row)| object.text(row)).collect()
+                numbered.map(|(object, row)| object.text(*role, row)).collect()
             }
             Self::Arrow(chunks, range) => {
                 let mut texts = Vec::with_capacity(range.len());
@@ -265,19 +265,19 @@ impl Held<'_, '_> {
 }
 
 impl HeldObject<'_> {
-    fn bytes(&self, row: usize) -> PyResult<Option<&[u8]>> {
+    fn bytes(&self, role: Role, row: usize) -> PyResult<Option<&[u8]>> {
         Ok(match self {
             Self::Null => None,
             Self::Bytes(bytes) => Some(bytes.as_bytes()),
-            Self::Text(text) => Some(utf8(text, row)?.as_bytes()),
+            Self::Text(text) => Some(utf8(text, role, row)?.as_bytes()),
         })
     }
 
-    fn text(&self, row: usize) -> PyResult<Option<&str>> {
+    fn text(&self, role: Role, row: usize) -> PyResult<Option<&str>> {
         match self {
             Self::Text(text) => {
                 check_signals_at(row, text.py())?;
-                utf8(text, row).map(Some)
+                utf8(text, role, row).map(Some)
             }
             Self::Null | Self::Bytes(_) => Ok(None),
         }
@@ -289,8 +289,9 @@ fn row_at(chunks: &[(usize, Chunk)], row: usize) -> Option<&[u8]> {
 }
 
 /// The UTF-8 bytes of a `str`; for ASCII without a copy.
-fn utf8<'a>(text: &'a Bound<'_, PyString>, row: usize) -> PyResult<&'a str> {
+fn utf8<'a>(text: &'a Bound<'_, PyString>, role: Role, row: usize) -> PyResult<&'a str> {
     text.to_str().map_err(|error| {
-        InvalidError::new_err(format!("row {row} cannot be encoded as UTF-8: {error}"))
+        let name = role.name();
+        InvalidError::new_err(format!("{name}[{row}] cannot be encoded as UTF-8: {error}"))
     })
 }

@@ -100,8 +100,8 @@ impl<T: Send + Sync + 'static> Handle<T> {
         // In a forked child this fails, because the index belongs to the parent.
         drop(self.get(py)?);
         if lock(&self.callers).contains(&thread::current().id()) {
-            let message = "close() was called by a function or an iterator that a call of this index \
-                           runs, and waits for the end of that call: close the index after it";
+            let message = "close() was called by a function or an iterator that a call of this \
+                index runs, and waits for the end of that call: close the index after it";
             return Err(raise(py, "InvalidError", message));
         }
         let Some(mut index) = lock(&self.open).take() else { return Ok(()) };

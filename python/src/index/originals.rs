@@ -45,11 +45,12 @@ impl Originals {
         index: &nearkin::Index,
         newcomers: &[Newcomer<'_>],
         admit: &nearkin::Admit<'_>,
+        named: &(dyn Fn(Error) -> Error + Sync),
     ) -> PyResult<Vec<Admission>> {
         let mut raised = None;
         let admitted = engine(py, || {
             let mut fetch = |key: &[u8]| Python::attach(|py| self.fetch(py, key, &mut raised));
-            index.admit_verified(newcomers, &mut admit.clone().verify(&mut fetch))
+            index.admit_verified(newcomers, &mut admit.clone().verify(&mut fetch)).map_err(named)
         });
         raised.map_or(admitted, Err)
     }

@@ -1,5 +1,6 @@
 //! `nearkin.PassageIndex`: finds texts that share quotations.
 
+use std::mem::take;
 use std::path::PathBuf;
 
 use nearkin::Outcome;
@@ -9,7 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::columns::column::{Column, Role};
 use crate::columns::keys::{KeyType, key_bytes};
-use crate::error::{engine, raise};
+use crate::error::{at_row, engine, raise};
 use crate::index::handle::Handle;
 use crate::index::reports::{self, Added};
 use crate::index::writing::HeldRows;
@@ -149,14 +150,20 @@ impl PassageIndex {
                 else {
                     return Ok(None);
                 };
-                prepared(&index, key, text, payload)
+                let named = |error: nearkin::Error| error.of_document(begin + at, count, key);
+                prepared(&index, key, text, payload).map_err(named)
             };
             let (empty, emptied) = (&mut added.empty, &mut added.emptied);
             let outcomes = engine(py, || {
                 let parts = in_parts(threads, rows.len(), 8, |part| {
                     part.map(prepare).collect::<nearkin::Result<Vec<_>>>()
                 });
-                let (mut ready, mut bytes, mut outcomes) = (Vec::new(), 0, Vec::new());
+                let (mut ready, mut numbers) = (Vec::new(), Vec::new());
+                let (mut bytes, mut outcomes) = (0, Vec::new());
+                let write = |ready: &mut Vec<Prepared>, numbers: &mut Vec<usize>| {
+                    let named = |error| at_row(error, &take(numbers), count);
+                    index.write(&take(ready)).map_err(named)
+                };
                 let all = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
                 for (one, row) in all.into_iter().flatten().zip(rows.clone()) {
                     if is_interrupted() {
@@ -169,7 +176,7 @@ impl PassageIndex {
                         if let (Some(Some(key)), Some(Some(_))) =
                             (some_keys.get(at), some_texts.get(at))
                         {
-                            outcomes.extend(index.write(&std::mem::take(&mut ready))?);
+                            outcomes.extend(write(&mut ready, &mut numbers)?);
                             bytes = 0;
                             *emptied += u64::from(index.remove(*key)? == Outcome::Removed);
                         }
@@ -177,12 +184,13 @@ impl PassageIndex {
                     };
                     bytes += one.wal_bytes();
                     ready.push(one);
+                    numbers.push(row);
                     if bytes >= BATCH_BYTES {
-                        outcomes.extend(index.write(&ready)?);
-                        (ready, bytes) = (Vec::new(), 0);
+                        outcomes.extend(write(&mut ready, &mut numbers)?);
+                        bytes = 0;
                     }
                 }
-                outcomes.extend(index.write(&ready)?);
+                outcomes.extend(write(&mut ready, &mut numbers)?);
                 Ok(outcomes)
             })?;
             added.count(&outcomes, &vec![false; outcomes.len()]);
@@ -234,7 +242,8 @@ impl PassageIndex {
     /// Merges everything into one segment without dead documents.
     #[pyo3(signature = (*, progress=None))]
     fn compact<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
-        let index = self.inner.get(py)?.shared();
+        let in_use = self.inner.get(py)?;
+        let index = in_use.shared();
         let callback = crate::progress::callback(py, progress, "compact")?;
         run(py, callback.as_ref(), move |tick| index.index().compact_with(tick))
     }
@@ -256,7 +265,8 @@ impl PassageIndex {
         py: Python<'py>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let index = self.inner.get(py)?.shared();
+        let in_use = self.inner.get(py)?;
+        let index = in_use.shared();
         let callback = crate::progress::callback(py, progress, "verify")?;
         let found = run(py, callback.as_ref(), move |tick| index.index().verify_with(tick))?;
         reports::verification(py, &found)

@@ -279,7 +279,14 @@ impl Readable {
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answer> {
         let conditions = self.conditions(py, "query_keys", conditions)?;
-        let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
+        let key = |(row, key): (usize, &Bound<'_, PyAny>)| {
+            let named = |error: PyErr| {
+                let message = format!("keys[{row}]: {}", error.value(py));
+                PyErr::from_type(error.get_type(py), message)
+            };
+            key_bytes(key).map_err(named)
+        };
+        let keys = keys.iter().enumerate().map(key).collect::<PyResult<Vec<_>>>()?;
         let snapshot = self.snapshot_now(py)?;
         let answer =
             unlocked(py, || snapshot.query_keys(&keys).conditions(conditions.engine).run())?;

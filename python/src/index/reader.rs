@@ -46,7 +46,7 @@ impl Reader {
     fn refresh(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let (py, base) = (slf.py(), slf.as_super().get());
         // In a forked child this opens the reader again.
-        base.snapshot_now(py)?;
+        let before = base.snapshot_now(py)?.change();
         let Source::Reader(state) = &base.source else { return Ok(false) };
         let Some(reader) = state.take(py, &base.path)? else {
             // Another thread is refreshing or using the reader.
@@ -54,8 +54,10 @@ impl Reader {
         };
         let (reader, refreshed) = state.run(py, reader, nearkin::Reader::refresh)?;
         let snapshot = reader.snapshot();
+        // A reader that was opened again is newer without a refresh.
+        let is_newer = snapshot.change() > before;
         state.put_back(reader, Some(snapshot));
-        refreshed.map_err(|error| from_engine(py, &error))
+        refreshed.map(|newer| newer || is_newer).map_err(|error| from_engine(py, &error))
     }
 
     /// Copies the index, in the state that this reader shows, to a new folder.

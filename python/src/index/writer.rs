@@ -274,7 +274,8 @@ impl Index {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, base) = (slf.py(), slf.as_super().get());
-        let (from, index) = (crate::index::copies::snapshot_of(other)?, base.writer(py)?.shared());
+        let (from, in_use) = (crate::index::copies::snapshot_of(other)?, base.writer(py)?);
+        let index = in_use.shared();
         let callback = crate::progress::callback(py, progress, "import")?;
         let done = run(py, callback.as_ref(), move |tick| index.import_with(&from, tick))?;
         reports::imported(py, done)
@@ -300,7 +301,8 @@ impl Index {
     /// meanwhile.
     #[pyo3(signature = (*, progress=None))]
     fn compact<'py>(slf: &Bound<'py, Self>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
-        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
+        let (py, in_use) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let index = in_use.shared();
         let callback = crate::progress::callback(py, progress, "compact")?;
         run(py, callback.as_ref(), move |tick| index.compact_with(tick))
     }
@@ -311,7 +313,8 @@ impl Index {
         slf: &Bound<'py, Self>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
+        let (py, in_use) = (slf.py(), slf.as_super().get().writer(slf.py())?);
+        let index = in_use.shared();
         let callback = crate::progress::callback(py, progress, "verify")?;
         let found = run(py, callback.as_ref(), move |tick| index.verify_with(tick))?;
         reports::verification(py, &found)

@@ -12,8 +12,8 @@ use crate::arrow::{Builder, Cell, Field, Kind};
 use crate::called::call;
 use crate::columns::column::{Column, Held, Role};
 use crate::columns::documents::{Documents, NewState, Sketching};
-use crate::columns::keys::{KeyType, key_kind};
-use crate::error::{InvalidError, engine, raise};
+use crate::columns::keys::{KeyType, key_kind, not_utf8};
+use crate::error::{InvalidError, at_row, engine, raise};
 use crate::index::handle::InUse;
 use crate::index::originals::{Originals, with_originals};
 use crate::index::readable::Readable;
@@ -153,7 +153,9 @@ fn check_keys(
         let Some(key) = key else {
             return Err(raise(py, "InvalidError", &format!("keys[{row}] is null")));
         };
-        key_type.check(py, key)?;
+        if key_type == KeyType::Text && str::from_utf8(key).is_err() {
+            return Err(raise(py, "InvalidError", &format!("keys[{row}]: {}", not_utf8(key))));
+        }
     }
     Ok(())
 }
@@ -187,13 +189,13 @@ pub(crate) fn add(
     let index = readable.writer(py)?;
     let how = Sketching { sketcher: &readable.sketcher, threads, progress: callback };
     let times = columns.times.as_deref();
-    let mut added = Added::default();
+    let (count, mut added) = (columns.documents.len(), Added::default());
     columns.documents.sketch::<Vec<NewState>>(py, how, |rows, parts| {
         let held = HeldRows::new(&columns.keys, columns.payloads.as_ref(), rows.clone())?;
         let (keys, payloads) = held.read(py, readable.keys)?;
         let mut states = rows.clone().zip(&keys).zip(parts.into_iter().flatten());
         loop {
-            let (mut batch, mut blank) = (Batch::new(), Vec::new());
+            let (mut batch, mut blank, mut numbers) = (Batch::new(), Vec::new(), Vec::new());
             for ((row, key), state) in states.by_ref() {
                 if !matches!(state, Some(Some(_))) {
                     added.empty.push(row);
@@ -203,6 +205,7 @@ pub(crate) fn add(
                 let (key, time) = (key.unwrap_or_default(), time_of(times, row));
                 batch.push(put(key, payload, time, signature.as_ref()));
                 blank.push(signature.is_none());
+                numbers.push(row);
                 if batch.bytes() >= BATCH_BYTES {
                     break;
                 }
@@ -210,21 +213,28 @@ pub(crate) fn add(
             if batch.is_empty() {
                 return Ok(());
             }
-            added.count(&write(py, &index, batch)?.outcomes, &blank);
+            let written = write(py, &index, batch, (numbers, count))?;
+            added.count(&written.outcomes, &blank);
             py.check_signals()?;
         }
     })?;
     Ok(added)
 }
 
-/// Writes a batch. A large one takes long, above all if a flush is due: an interrupt does not wait
-/// for it.
-fn write(py: Python<'_>, index: &InUse<nearkin::Index>, batch: Batch) -> PyResult<Written> {
+/// Writes a batch of operations for these of `count` rows. A large batch takes long, above all if a
+/// flush is due: an interrupt does not wait for it.
+fn write(
+    py: Python<'_>,
+    index: &InUse<nearkin::Index>,
+    batch: Batch,
+    (rows, count): (Vec<usize>, usize),
+) -> PyResult<Written> {
+    let named = move |error| at_row(error, &rows, count);
     if batch.bytes() < SMALL_BYTES {
-        return engine(py, || index.write(&batch));
+        return engine(py, || index.write(&batch).map_err(named));
     }
     let index = index.shared();
-    run(py, None, move |_| index.write(batch))
+    run(py, None, move |_| index.write(batch).map_err(named))
 }
 
 /// Removes the documents of a column of keys.
@@ -239,7 +249,8 @@ pub(crate) fn remove<'py>(
         let held = keys.hold(begin..count.min(begin + REMOVES))?;
         let some = held.bytes(begin)?;
         check_keys(py, readable.keys, &some, begin)?;
-        let written = write(py, &index, some.iter().flatten().fold(Batch::new(), Batch::remove))?;
+        let batch = some.iter().flatten().fold(Batch::new(), Batch::remove);
+        let written = write(py, &index, batch, ((begin..begin + some.len()).collect(), count))?;
         removed += written.count(Outcome::Removed);
         py.check_signals()?;
     }
@@ -366,10 +377,14 @@ fn admit_rows<'s>(
             None => Some(newcomer),
         }
     };
-    let newcomers: Vec<Newcomer<'_>> = (0..rows.len()).filter_map(newcomer).collect();
+    let newcomers: Vec<(usize, Newcomer<'_>)> =
+        (0..rows.len()).filter_map(|at| Some((rows.start + at, newcomer(at)?))).collect();
+    let (numbers, newcomers): (Vec<usize>, Vec<Newcomer<'_>>) = newcomers.into_iter().unzip();
+    let count = columns.documents.len();
+    let named = |error| at_row(error, &numbers, count);
     let admissions = match fetch {
-        None => engine(py, || index.admit_all(&newcomers, &admitting.admit))?,
-        Some(fetch) => fetch.admit(py, &index, &newcomers, &admitting.admit)?,
+        None => engine(py, || index.admit_all(&newcomers, &admitting.admit).map_err(named))?,
+        Some(fetch) => fetch.admit(py, &index, &newcomers, &admitting.admit, &named)?,
     };
     let mut admissions = admissions.into_iter();
     for at in 0..rows.len() {
