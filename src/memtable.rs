@@ -5,6 +5,7 @@
 //! is visible to it.
 
 mod cover;
+mod forked;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -138,16 +139,8 @@ impl Memtable {
             secret,
         };
         let (waiting, touched) = (AtomicU32::new(0), AtomicBool::new(false));
-        let columns = OnceLock::new();
-        let content = RwLock::new(content);
+        let (content, columns) = (RwLock::new(content), OnceLock::new());
         Self { content, tables, waiting, touched, columns, forks: forks() }
-    }
-
-    /// Whether the content can never be read here: this process was forked while a thread of the
-    /// parent changed the content, or waited to change it.
-    #[inline]
-    pub(crate) fn is_cut_off(&self) -> bool {
-        self.forks != forks() && self.content.try_read().is_err()
     }
 
     /// Locks the content for reading. The writer waits for as long as the guard lives.

@@ -55,7 +55,8 @@ pub enum ErrorKind {
     /// lock file was removed or replaced, or the process was forked after opening. The change was
     /// certainly not written. Reads still work. Open the index again.
     ///
-    /// After `Index::shutdown`, every call of the handle returns this kind, even reads.
+    /// After `Index::shutdown`, every call of the handle returns this kind, even reads. So do reads
+    /// in a child process that was forked while another thread was writing.
     Closed,
     /// A callback of the caller cancelled the operation, which changed nothing.
     Cancelled,

@@ -8,11 +8,10 @@
 use crate::support::{Scratch, again, assert_whole, inline, params, run};
 use nearkin::shards::{Adopt, Ticket, seal};
 use nearkin::{Index, Options, Reader};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Environment variable for the host: the folder of everything that it writes.
@@ -43,8 +42,8 @@ fn no_file_has_the_descriptor_of_a_standard_stream() {
 fn the_host_without_streams() {
     let Some(folder) = std::env::var_os(VARIABLE) else { return };
     let folder = Path::new(&folder);
-    let report = Arc::new(File::create(folder.join("report")).unwrap());
-    let say = move |what: &str| (&*report).write_all(what.as_bytes()).unwrap();
+    let report = folder.join("report");
+    let say = move |what: &str| fs::write(&report, what).unwrap();
     // Nobody would see a panic on standard error.
     let say_panic = say.clone();
     std::panic::set_hook(Box::new(move |panic| {
@@ -66,8 +65,9 @@ fn the_host_without_streams() {
         watcher.join().unwrap()
     });
     say(seen.as_deref().unwrap_or("as it should be"));
+    let own = i32::try_from(std::process::id()).unwrap();
     // SAFETY: the call ends this process, which is what the test is about.
-    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    unsafe { libc::kill(own, libc::SIGKILL) };
 }
 
 /// The file behind a descriptor, if it is in the folder.

@@ -8,6 +8,10 @@ use nearkin::{
     Signature, Sketcher, Windows,
 };
 
+/// Key, signature and payload of a document that is refused; the kind of the error, and a part of
+/// its message.
+type Fault<'a> = (&'a [u8], &'a Signature, &'a [u8], ErrorKind, &'a str);
+
 /// A signature that an index of `params()` refuses.
 fn foreign() -> Signature {
     let params = Params::for_threshold(0.5).shingles(Shingles::Items).seed(9).hashes(64);
@@ -32,7 +36,7 @@ fn a_refusal_of_one_of_many_names_its_number_and_its_key() {
     let index = scratch.create();
     let (good, foreign) = (run(0, 10), foreign());
     let (long_key, long_payload) = (vec![b'k'; 5_000], vec![7; 70_000]);
-    let faults: [(&[u8], &Signature, &[u8], ErrorKind, &str); 4] = [
+    let faults: [Fault<'_>; 4] = [
         (b"", &good, b"", ErrorKind::Invalid, "key \"\": a key has 1 to 4096 bytes, not 0"),
         (&long_key, &good, b"", ErrorKind::Invalid, ".. (5000 bytes): a key has 1 to 4096 bytes"),
         (b"b", &good, &long_payload, ErrorKind::Invalid, "key \"b\": a payload has at most 65536"),
@@ -117,7 +121,8 @@ fn a_refused_passage_is_told_as_its_text() {
     };
     let index = PassageIndex::create(scratch.dir(), &params(1), inline()).unwrap();
     let other = PassageIndex::create(scratch.path("other"), &params(2), inline()).unwrap();
-    let text: String = (0..99).map(|word| format!("word{word} ")).collect();
+    let text: Vec<String> = (0..99).map(|word| format!("word{word}")).collect();
+    let text = text.join(" ");
     let good = index.cutter().prepare("a", &text, None).unwrap();
     let foreign = other.cutter().prepare("b", &text, None).unwrap();
     is_about(index.write(&[good.clone(), foreign, good]), b"b", ErrorKind::Mismatch);

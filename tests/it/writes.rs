@@ -273,7 +273,7 @@ fn operations_of_a_batch_count_as_if_each_were_a_write_of_its_own() {
                 apart.write(Batch::from_iter([edit.clone()])).unwrap();
             }
             let change = together.snapshot().change();
-            let written = together.write(Batch::from_iter(some.iter().cloned())).unwrap();
+            let written = together.write(some.iter().cloned().collect::<Batch>()).unwrap();
             let left = together.get("k").unwrap();
             assert_eq!(left, apart.get("k").unwrap(), "{stored:?}, then {some:?}: {written:?}");
             let outcome = written.outcomes.last().copied().unwrap();

@@ -223,16 +223,16 @@ impl Snapshot {
         Ok(Some(signature_from_parts(self.params(), shingles, bytes)))
     }
 
-    /// Refuses queries on a handle that was shut down, and in a child that was forked while a thread
-    /// of the parent wrote.
+    /// Refuses queries on a handle that was shut down, and in a child that was forked while a
+    /// thread of the parent wrote.
     pub(crate) fn refuse_if_closed(&self) -> Result<()> {
         match &self.state.closed {
             Some(Closed::ShutDown(dir)) => Err(crate::closed_error(dir, LockLost::Released)),
             None if !self.state.memtable.is_cut_off() => Ok(()),
             Some(Closed::CutOff) | None => Err(Error::new(
                 crate::ErrorKind::Closed,
-                "this process was forked while another thread wrote to the index, so it cannot read \
-                 through this handle; open the index in this process",
+                "this process was forked while another thread wrote to the index, so it cannot \
+                 read through this handle; open the index in this process",
             )),
         }
     }

@@ -56,8 +56,8 @@ impl View {
             let state = Arc::new(Held(Arc::clone(&state)));
             Copied(RwLock::new(CurrentView { state, visible, documents }))
         };
-        let (copies, past) = (std::array::from_fn(copied), Mutex::new(Vec::new()));
-        Self { copies, past, params, forks: forks() }
+        let past = Mutex::new(Vec::new());
+        Self { copies: std::array::from_fn(copied), past, params, forks: forks() }
     }
 
     /// The current state with the last visible change.
@@ -70,8 +70,8 @@ impl View {
         copied.0.read().unwrap_or_else(PoisonError::into_inner).snapshot()
     }
 
-    /// Same, in a forked child. A thread of the parent may have held the locks of some copies at the
-    /// fork, in the middle of a change: they are never released. If it held all of them, the
+    /// Same, in a forked child. A thread of the parent may have held the locks of some copies at
+    /// the fork, in the middle of a change: they are never released. If it held all of them, the
     /// snapshot refuses queries.
     #[cold]
     fn snapshot_in_child(&self) -> Snapshot {
