@@ -12,7 +12,7 @@ const KEPT: [(&str, &[&str]); 7] = [
     ("redb", &["src/catalog"]),
     ("memmap2", &["src/storage/map.rs", "src/storage/sys.rs"]),
     ("libc", &["src/storage/map.rs", "src/storage/sys.rs"]),
-    ("rustix", &["src/storage/at.rs", "src/storage/stan", "src/storage/sys.rs"]),
+    ("rustix", &["src/storage/at.rs", "src/storage/standard_streams.rs", "src/storage/sys.rs"]),
     ("unsafe", &["src/storage/map.rs", "src/storage/sys.rs", "sketch/src/simd", "sketch/src/comp"]),
     ("unexplored", &["src/sync.rs", "src/index/state/view.rs"]),
 ];
