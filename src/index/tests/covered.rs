@@ -123,11 +123,10 @@ fn columns_of_another_filter_do_not_count() {
         }
         index.flush().unwrap();
     }
-    assert_eq!(covered(&index), [false; 2]);
-    for (live, random) in index.core().state().segments.iter().zip([5, 7]) {
-        let filter = Arc::new(BandFilter::new(1 << 16, random));
-        live.segment.cover(filter.take(1).unwrap()).unwrap();
-    }
+    assert_eq!(covered(&index), [false, true]);
+    let filter = Arc::new(BandFilter::new(1 << 16, 5));
+    let first = &index.core().state().segments[0];
+    first.segment.cover(filter.take(1).unwrap()).unwrap();
     assert_eq!(covered(&index), [true; 2]);
     assert_answers(&index, 0..40);
 }
