@@ -1,6 +1,5 @@
 //! The end of a handle: closing and shutdown.
 
-use crate::Result;
 use crate::format::catalog::Row;
 use crate::index::maintain::background::Background;
 use crate::index::merge::commit;
@@ -14,6 +13,7 @@ use crate::storage::lock::LockLost;
 use crate::storage::names::Ending;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, PoisonError, thread};
+use crate::{Error, Result};
 
 /// Length of the log of a tiny index: room for about fifty documents.
 const TINY_LOG_BYTES: u64 = 16 << 10;
@@ -33,7 +33,13 @@ pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
 /// Closes the index under its handles. See [`crate::Index::shutdown`].
 pub(crate) fn shut_down(core: &Core, background: &Background) -> Result<()> {
     commit::refuse_in_child(core)?;
-    compaction::refuse_within_call(core, "shutdown")?;
+    // Both would wait for this call: the report of a compaction, and the thread that delivers events.
+    if core.is_reporting() || core.events.is_delivered_here() {
+        return Err(Error::invalid(
+            "shutdown was called by a progress report or an event listener of the same index, and \
+             would wait for it: call it after that has returned",
+        ));
+    }
     core.shut_down.store(true, Ordering::Release);
     background.stop();
     let closed = close_and_release(core);

@@ -25,14 +25,14 @@ pub(crate) fn compaction(core: &Core) -> MutexGuard<'_, Option<Compaction>> {
     core.compaction.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses a call that would wait for ever: it was made by code of the caller for whose end another
-/// call of this thread waits.
-pub(crate) fn refuse_within_call(core: &Core, call: &str) -> Result<()> {
-    if core.is_within_call() {
-        return Err(Error::invalid(format!(
-            "{call} was called by a progress report or an event listener of the same index, and \
-             would wait for it: call it after that has returned"
-        )));
+/// Refuses a compaction within the report of a compaction, for which it would wait for ever. (The
+/// event listener is called without locks, so it may compact.)
+fn refuse_in_report(core: &Core) -> Result<()> {
+    if core.is_reporting() {
+        return Err(Error::invalid(
+            "compact was called by the progress report of a compaction of the same index, and \
+             would wait for it: call it after that has returned",
+        ));
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ pub(crate) fn compact_step(core: &Core, quiet: Option<u64>) -> Result<Option<boo
 /// Like `compact_step`, but waits for another thread's step first, and does not start an idle
 /// merge.
 pub(crate) fn compact_step_awaited(core: &Core) -> Result<Option<bool>> {
-    if core.is_within_call() {
+    if core.is_reporting() {
         // A compaction that reports its progress is under way, and waits for this thread.
         return Ok(None);
     }
@@ -134,7 +134,7 @@ pub(crate) fn compact_all(
     core: &Core,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<()> {
-    refuse_within_call(core, "compact")?;
+    refuse_in_report(core)?;
     match try_compact_all(core, progress) {
         Err(error) if flush::gave_up_spare(core, &mut core.writer(), &error) => {
             try_compact_all(core, progress)?;

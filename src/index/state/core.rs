@@ -164,11 +164,10 @@ impl Core {
         code()
     }
 
-    /// Whether this thread runs code of the caller that a call of this index waits for, and that
-    /// must not wait for the call: a report of a compaction, or the event listener.
-    pub(crate) fn is_within_call(&self) -> bool {
+    /// Whether this thread runs a report of a compaction, which is held meanwhile.
+    pub(crate) fn is_reporting(&self) -> bool {
         let reporting = *self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
-        reporting == Some(thread::current().id()) || self.events.is_delivered_here()
+        reporting == Some(thread::current().id())
     }
 
     pub(crate) fn state(&self) -> Arc<State> {

@@ -97,17 +97,13 @@ fn open_index(base: &Base, disk: &Sim, expected: &ExpectedReplay, input: &mut Fu
     exercise(index, input);
 }
 
-/// Applies a change to the documents. Among several operations on one key, only the last counts. A
-/// document whose signature and payload stay the same keeps its time.
+/// Applies a change to the documents. Whether an operation changes anything was decided before it
+/// was logged: each takes effect, in its order.
 fn apply(docs: &mut BTreeMap<Vec<u8>, FuzzDocument>, operations: &ReplayedOperations) {
-    for (at, (key, document)) in operations.iter().enumerate() {
-        if operations[at + 1..].iter().any(|(later, _)| later == key) {
-            continue;
-        }
-        match (document, docs.get(key)) {
-            (None, _) => drop(docs.remove(key)),
-            (Some(new), Some(old)) if new.0 == old.0 && new.1 == old.1 => {}
-            (Some(new), _) => drop(docs.insert(key.clone(), new.clone())),
+    for (key, document) in operations {
+        match document {
+            None => drop(docs.remove(key)),
+            Some(new) => drop(docs.insert(key.clone(), new.clone())),
         }
     }
 }
