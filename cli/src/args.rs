@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Parser, Subcommand};
 use nearkin::{Alike, Conditions};
 
+use nearkin_folders::args::apply::Apply;
 use nearkin_folders::args::dups::Dups;
 use nearkin_folders::args::mirror::Mirror;
 use nearkin_kit::args::conditions::ConditionsGiven;
@@ -106,6 +107,7 @@ pub(crate) enum Command {
     Admit(Admit),
     Dedup(Dedup),
     Dups(Dups),
+    Apply(Apply),
     Query(Query),
     List(List),
     Get(Get),

@@ -4,17 +4,14 @@
 //! texts, form groups, print them.
 
 mod cache;
-mod cksum;
 mod confirm;
 mod exact;
 mod files;
 mod folder;
 mod groups;
-mod language;
-mod mount;
 mod near;
-mod script;
 mod show;
+mod write_plan;
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,7 +32,7 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     nearkin_kit::threads::start_pool()?;
     let folders = folders(args)?;
-    args.script.as_deref().map_or(Ok(()), script::check)?;
+    args.plan.as_deref().map_or(Ok(()), write_plan::check)?;
     let selection = Selection {
         hidden: args.hidden,
         exclude: args.exclude.clone(),
@@ -63,12 +60,13 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
         groups.linkable(&files, args.any_owner);
     }
     groups.measure(&files);
-    if let Some(path) = &args.script {
-        script::write(path, args, &groups, &files)?;
+    if let Some(path) = &args.plan {
+        write_plan::write(path, args, &groups, &files)?;
     }
     show::show(&groups, &files, args, output)?;
-    if let Some(path) = &args.script {
-        output::note(format!("wrote {}; read the script before you run it", path.display()));
+    if let Some(path) = &args.plan {
+        let path = path.display();
+        output::note(format!("wrote {path}: read it, then `nearkin apply {path}` carries it out"));
     }
     Ok(Ended::Well)
 }

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::files::{ExaminedFiles, File, FileState};
+use super::files::{ExaminedFiles, File};
+use crate::file_state::FileState;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output;
@@ -72,14 +73,14 @@ fn same(
 
 /// The hash of the first `most` bytes. Fails if the path now leads to another file, or if the file
 /// has changed since it was found.
-fn hash(found: &File, most: u64) -> io::Result<u128> {
+pub(super) fn hash(found: &File, most: u64) -> io::Result<u128> {
     let (mut hash, mut block) = (Xxh3::new(), Vec::new());
     each_block(found, most, &mut block, |bytes| hash.update(bytes))?;
     Ok(hash.digest128())
 }
 
 /// Reads the first `most` bytes of a file, block by block.
-pub(super) fn each_block(
+fn each_block(
     found: &File,
     most: u64,
     block: &mut Vec<u8>,

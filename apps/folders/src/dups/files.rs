@@ -1,14 +1,12 @@
 //! The files that were found, in the order in which they are kept.
 
-#![expect(clippy::disallowed_types, reason = "looks at the user's files, never the index's")]
-
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs::Metadata;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::folder::SearchedFolder;
+use crate::file_state::{FileState, Owner, owner};
 use crate::follow;
 use crate::follow::selection::Selection;
 use nearkin_input::on_disk::{self, FileId};
@@ -27,45 +25,6 @@ pub(super) struct Name {
     pub(super) is_link: bool,
 }
 
-/// The state of a file, to recognise a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileState {
-    pub(super) id: Option<FileId>,
-    pub(super) bytes: u64,
-    modified: i128,
-    changed: i128,
-}
-
-impl FileState {
-    fn from_metadata(path: &Path, metadata: &Metadata) -> Self {
-        let (modified, changed) = times(metadata);
-        Self { id: on_disk::id(path, metadata), bytes: metadata.len(), modified, changed }
-    }
-
-    /// The state of a file that is open: its path may lead elsewhere by now.
-    pub(super) fn of_open(file: &std::fs::File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        let (modified, changed) = times(&metadata);
-        Ok(Self { id: on_disk::id_of_open(file), bytes: metadata.len(), modified, changed })
-    }
-}
-
-/// The times of the last change of the content and of the inode, in nanoseconds since 1970.
-#[cfg(unix)]
-fn times(metadata: &Metadata) -> (i128, i128) {
-    use std::os::unix::fs::MetadataExt as _;
-    let time = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    let modified = time(metadata.mtime(), metadata.mtime_nsec());
-    (modified, time(metadata.ctime(), metadata.ctime_nsec()))
-}
-
-#[cfg(not(unix))]
-fn times(metadata: &Metadata) -> (i128, i128) {
-    let since = metadata.modified().ok();
-    let since = since.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    (since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)), 0)
-}
-
 /// A file that was examined. It is one file however many paths lead to it.
 #[derive(Debug)]
 pub(super) struct File {
@@ -81,20 +40,6 @@ pub(super) struct File {
     pub(super) searched: bool,
     /// The number of its folder among those given.
     folder: usize,
-}
-
-/// Owner, group and mode.
-pub(super) type Owner = (u32, u32, u32);
-
-#[cfg(unix)]
-fn owner(metadata: &Metadata) -> Owner {
-    use std::os::unix::fs::MetadataExt as _;
-    (metadata.uid(), metadata.gid(), metadata.mode())
-}
-
-#[cfg(not(unix))]
-fn owner(_: &Metadata) -> Owner {
-    (0, 0, 0)
 }
 
 impl File {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::files::{ExaminedFiles, File};
+use crate::mount;
 
 /// Groups of files as they are found: each file with its similarity to the first one.
 pub(super) type FoundGroups = Vec<Vec<(usize, f64)>>;
@@ -78,7 +79,7 @@ impl Groups {
             for (at, similarity) in group.files {
                 let file = &files.all[at];
                 let device = file.state.id.map(|id| id.device);
-                let place = (device, super::mount::mount_id(file.path()));
+                let place = (device, mount::mount_id(file.path()));
                 parts.entry(place).or_default().push((at, similarity));
             }
             self.elsewhere += parts.len() as u64 - 1;

@@ -101,7 +101,7 @@ pub(super) fn show(
     output.flush()?;
     for (kind, groups) in [("exact", exact), ("near", near)] {
         let all = groups.len() as u64;
-        let place = if args.script.is_some() { " (also in the script)" } else { "" };
+        let place = if args.plan.is_some() { " (also in the plan)" } else { "" };
         let what = format!("groups of {kind} copies{place}");
         output::note_limit(all.min(limit as u64), all, &what);
     }
@@ -186,7 +186,7 @@ fn note_unread(skipped: &SkippedFiles) {
     }
 }
 
-/// With `--link`: copies that the script does not link, and why.
+/// With `--link`: copies that the plan does not link, and why.
 fn note_unlinked(groups: &Groups) {
     if groups.other_owner > 0 {
         let copies = counted(groups.other_owner, "file");
