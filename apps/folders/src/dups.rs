@@ -5,11 +5,14 @@
 
 mod cache;
 mod confirm;
+mod copy_names;
 mod exact;
 mod files;
 mod folder;
 mod groups;
 mod near;
+mod order;
+mod preference;
 mod show;
 mod write_plan;
 
@@ -39,8 +42,10 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
         bytes_min: args.min_size,
         one_file_system: args.one_file_system,
     };
-    let mut files = ExaminedFiles::find(&folders, &selection, &preferred(args)?, args.keep)?;
+    let preferred = preferred(args)?;
+    let mut files = ExaminedFiles::find(&folders, &selection, &preferred)?;
     let exact = exact::groups(&files)?;
+    let exact = order::order(&mut files, &exact, &preferred, args.keep);
     let mut groups = Groups::default();
     if !args.exact {
         let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
@@ -59,7 +64,7 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     if args.link {
         groups.linkable(&files, args.any_owner);
     }
-    groups.measure(&files);
+    groups.measure(&files, args.keep);
     if let Some(path) = &args.plan {
         write_plan::write(path, args, &groups, &files)?;
     }

@@ -60,7 +60,8 @@ pub struct Dups {
 
     /// Which file of a group stays: the oldest or newest by time of modification, the one with the
     /// shortest name, or the first by folder and path [default: of the first FOLDER given, there
-    /// the oldest, then the one with the shortest name]
+    /// one whose name does not say that it is a copy (`backup`, `Kopie`, `old`), then the oldest,
+    /// the least deep, the one whose folder has most files without a copy]
     #[arg(long, value_name = "RULE", value_parser = stays())]
     pub keep: Option<Stays>,
 

@@ -1,17 +1,16 @@
-//! The files that were found, in the order in which they are kept.
+//! The files that were found.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::folder::SearchedFolder;
+use super::preference::Preference;
 use crate::file_state::{FileState, Owner, owner};
 use crate::follow;
 use crate::follow::selection::Selection;
 use nearkin_input::on_disk::{self, FileId};
 use nearkin_input::raw::{SkippedFiles, key_of};
-use nearkin_kit::args::values::Stays;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 
@@ -39,7 +38,8 @@ pub(super) struct File {
     /// Whether it also has a name in a folder to search.
     pub(super) searched: bool,
     /// The number of its folder among those given.
-    folder: usize,
+    pub(super) folder: usize,
+    pub(super) preference: Preference,
 }
 
 impl File {
@@ -61,17 +61,12 @@ impl File {
         self.against |= looked.against;
         self.searched |= !looked.against;
     }
-
-    fn name_characters(&self) -> usize {
-        let name = self.path().file_name().unwrap_or_default();
-        name.to_string_lossy().chars().count()
-    }
 }
 
 /// All files that were examined.
 #[derive(Debug, Default)]
 pub(super) struct ExaminedFiles {
-    /// Ordered so that the first file of a group is the one to keep.
+    /// In the end ordered so that the first file of a group is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
     /// Number of files whose texts were not compared.
@@ -85,7 +80,6 @@ impl ExaminedFiles {
         folders: &[SearchedFolder],
         selection: &Selection,
         preferred: &[PathBuf],
-        keep: Option<Stays>,
     ) -> Result<Self, Failure> {
         let mut files = Self::default();
         let mut places: HashMap<FileId, usize> = HashMap::new();
@@ -117,6 +111,7 @@ impl ExaminedFiles {
                     against: looked.against,
                     searched: !looked.against,
                     folder,
+                    preference: Preference::default(),
                 });
                 metadata_of.push(metadata);
             }
@@ -124,28 +119,12 @@ impl ExaminedFiles {
         for (file, metadata) in files.all.iter_mut().zip(&metadata_of) {
             measure(file, metadata);
         }
-        files.sort(keep);
         Ok(files)
     }
 
     /// Number of paths to a file that is known by another path.
     pub(super) fn more_names(&self) -> u64 {
         self.all.iter().map(|file| file.names.len() as u64 - 1).sum()
-    }
-
-    /// Orders the files as they are kept: those of `--against` first.
-    fn sort(&mut self, keep: Option<Stays>) {
-        self.all.sort_by_cached_key(|file| {
-            let (modified, name) = (file.state.modified, file.name_characters());
-            let rule = match keep {
-                None | Some(Stays::First) => (0, 0),
-                Some(Stays::Oldest) => (modified, 0),
-                Some(Stays::Newest) => (-modified, 0),
-                Some(Stays::Shortest) => (0, name),
-            };
-            let then = if keep == Some(Stays::First) { (0, 0) } else { (modified, name) };
-            (Reverse(file.against), rule, file.folder, then, file.path().to_owned())
-        });
     }
 }
 

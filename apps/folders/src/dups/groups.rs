@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::files::{ExaminedFiles, File};
+use super::order;
 use crate::mount;
+use nearkin_kit::args::values::Stays;
 
 /// Groups of files as they are found: each file with its similarity to the first one.
 pub(super) type FoundGroups = Vec<Vec<(usize, f64)>>;
@@ -15,11 +17,13 @@ pub(super) struct Group {
     pub(super) files: Vec<(usize, f64)>,
     /// Bytes on the disk that are freed if only the files that stay are left.
     pub(super) freed: u64,
+    /// The rule by which the first file stays, for a program and for a person.
+    pub(super) reason: (&'static str, &'static str),
 }
 
 impl Group {
     pub(super) fn new(files: Vec<(usize, f64)>) -> Self {
-        Self { files, freed: 0 }
+        Self { files, freed: 0, reason: ("", "") }
     }
 
     /// The file to keep.
@@ -99,12 +103,14 @@ impl Groups {
         self.exact = split.into_iter().filter(|files| files.len() > 1).map(Group::new).collect();
     }
 
-    /// Computes the bytes that could be freed, and orders the groups by them.
-    pub(super) fn measure(&mut self, files: &ExaminedFiles) {
+    /// Computes the bytes that could be freed, and orders the groups by them; says why the first
+    /// file of each stays.
+    pub(super) fn measure(&mut self, files: &ExaminedFiles, keep: Option<Stays>) {
         for groups in [&mut self.exact, &mut self.near] {
             for group in &mut *groups {
                 let freed = group.redundant(files).map(|file| file.freed).sum();
                 group.freed = freed;
+                group.reason = order::reason(files, &group.files, keep);
             }
             groups.sort_by(|one, other| {
                 let path = |group: &Group| group.kept(files).path();

@@ -36,6 +36,8 @@ struct FileObject<'a> {
 struct GroupObject<'a> {
     kind: &'a str,
     bytes_freed: u64,
+    /// The rule by which the first file stays.
+    kept_by: &'a str,
     files: Vec<FileObject<'a>>,
 }
 
@@ -233,7 +235,12 @@ fn print<'a>(
             }
         };
         let files = members.map(file).collect();
-        return output.object(&GroupObject { kind, bytes_freed: group.freed, files });
+        return output.object(&GroupObject {
+            kind,
+            bytes_freed: group.freed,
+            kept_by: group.reason.0,
+            files,
+        });
     }
     let number = counted(group.files.len() as u64, "file");
     let freed = output::bytes(group.freed);

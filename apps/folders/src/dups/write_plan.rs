@@ -96,7 +96,8 @@ impl<W: Write> PlanWriter<'_, W> {
 
     fn title(&mut self, kind: &str, group: &Group) -> io::Result<()> {
         let (files, freed) = (group.files.len(), output::bytes(group.freed));
-        writeln!(self.out, "\n# {files} {kind}, {freed} could be freed")
+        let why = group.reason.1;
+        writeln!(self.out, "\n# {files} {kind}, {freed} could be freed; the first stays: {why}")
     }
 
     /// One line for each name of each file.

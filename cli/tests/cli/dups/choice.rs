@@ -41,6 +41,61 @@ fn the_user_says_which_file_stays() {
     assert!(groups[0].starts_with("exact d/x.txt "), "{groups:?}");
 }
 
+/// A share and its backup, all files of one time: the living copy stays.
+#[cfg(unix)]
+#[test]
+fn the_living_copy_stays() {
+    for (live, backup, rule) in [
+        ("HR", "Backup 2023/HR", "name"),
+        ("HR", "Alt", "name"),
+        ("Sales", "Archiv/Sales", "name"),
+        ("x", "a_old", "name"),
+        ("x", "C\u{f3}pia de x", "name"),
+        ("x", "\u{30d0}\u{30c3}\u{30af}\u{30a2}\u{30c3}\u{30d7}", "name"),
+        ("old", "backup/old", "depth"),
+        ("x/HR", "2023-11/disk/HR", "depth"),
+        ("x", "a", "unique_files"),
+        ("x/deep", "a/deep", "unique_files"),
+    ] {
+        for keep in ["", " --keep oldest", " --keep newest"] {
+            let scratch = Scratch::new();
+            for at in 0..3 {
+                for folder in [live, backup] {
+                    write_old(&scratch, &format!("s/{folder}/{at}.txt"), &format!("file {at}"), 9);
+                }
+            }
+            // In the folder above, if there is one: nothing beside the copies sets them apart.
+            let top = live.split('/').next().unwrap();
+            write_old(&scratch, &format!("s/{top}/new.txt"), "since then", 1);
+            let ran = scratch.ok(&format!("dups s --exact{keep} --json"));
+            let objects = ran.objects();
+            assert_eq!(objects.len(), 4, "{ran:?}", ran = ran.stdout);
+            for group in &objects[..3] {
+                let kept = slashes(group["files"][0]["path"].as_str().unwrap());
+                assert!(kept.starts_with(&format!("s/{live}/")), "{live} {backup}{keep}: {group}");
+                assert_eq!(group["kept_by"], rule, "{live} {backup}{keep}: {group}");
+            }
+        }
+    }
+    let scratch = Scratch::new();
+    for (name, days) in [("d/a (1).pdf", 9), ("d/a.pdf", 2), ("e/b.pdf", 1)] {
+        write_old(&scratch, name, "content", days);
+    }
+    let kept_by = |arguments: &str| {
+        let group = scratch.ok(&format!("dups {arguments} --exact --json")).objects().remove(0);
+        let path = slashes(group["files"][0]["path"].as_str().unwrap());
+        format!("{path} {}", group["kept_by"].as_str().unwrap())
+    };
+    assert_eq!(kept_by("d"), "d/a.pdf name");
+    assert_eq!(kept_by("d --keep oldest"), "d/a (1).pdf keep");
+    assert_eq!(kept_by("d --keep first"), "d/a (1).pdf path");
+    assert_eq!(kept_by("e d"), "e/b.pdf folder");
+    assert_eq!(kept_by("d --against e"), "e/b.pdf against");
+    scratch.ok("dups d --exact --plan p");
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    assert!(plan.contains("; the first stays: the other name says that it is a copy\n"), "{plan}");
+}
+
 #[test]
 fn files_can_be_left_out() {
     let scratch = with_copies();
