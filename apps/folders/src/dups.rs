@@ -13,6 +13,7 @@ mod groups;
 mod near;
 mod order;
 mod preference;
+mod programs;
 mod show;
 mod write_plan;
 
@@ -45,7 +46,7 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     let preferred = preferred(args)?;
     let mut files = ExaminedFiles::find(&folders, &selection, &preferred)?;
     let exact = exact::groups(&files)?;
-    let exact = order::order(&mut files, &exact, &preferred, args.keep);
+    let exact = order::order(&mut files, &exact, &preferred, args);
     let mut groups = Groups::default();
     if !args.exact {
         let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();

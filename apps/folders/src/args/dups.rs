@@ -65,6 +65,12 @@ pub struct Dups {
     #[arg(long, value_name = "RULE", value_parser = stays())]
     pub keep: Option<Stays>,
 
+    /// Also count and remove copies that programs need at their place: in node_modules,
+    /// site-packages, work trees of git, packages and folders of the system, and targets of
+    /// symbolic links. Without it they are named, and left
+    #[arg(long)]
+    pub(crate) programs: bool,
+
     /// Leave out files and folders that match, in the syntax of .gitignore: '*.bak',
     /// node_modules, /tmp; may be repeated
     #[arg(long, value_name = "GLOB")]

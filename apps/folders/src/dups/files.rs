@@ -1,11 +1,12 @@
 //! The files that were found.
 
 use std::collections::HashMap;
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use super::folder::SearchedFolder;
 use super::preference::Preference;
+use super::programs::Owned;
 use crate::file_state::{FileState, Owner, owner};
 use crate::follow;
 use crate::follow::selection::Selection;
@@ -40,12 +41,19 @@ pub(super) struct File {
     /// The number of its folder among those given.
     pub(super) folder: usize,
     pub(super) preference: Preference,
+    /// What program needs the file at its place.
+    pub(super) program: Option<Owned>,
 }
 
 impl File {
     /// The name by which the file is read, and kept.
     pub(super) fn path(&self) -> &Path {
         self.names.first().map_or(Path::new(""), |name| &name.path)
+    }
+
+    /// Whether the file is never removed, whichever files are copies of it.
+    pub(super) fn stays(&self) -> bool {
+        self.against || self.program.is_some()
     }
 
     /// The names that are hard links of their own.
@@ -69,6 +77,8 @@ pub(super) struct ExaminedFiles {
     /// In the end ordered so that the first file of a group is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
+    /// What symbolic links lead to.
+    pub(super) targets: Vec<PathBuf>,
     /// Number of files whose texts were not compared.
     pub(super) skipped: SkippedFiles,
 }
@@ -85,7 +95,9 @@ impl ExaminedFiles {
         let mut places: HashMap<FileId, usize> = HashMap::new();
         let mut metadata_of: Vec<Metadata> = Vec::new();
         for looked in folders {
-            for (path, metadata) in follow::files_in(&looked.path, selection)? {
+            let targets = &mut files.targets;
+            let link = |link: &Path| targets.extend(fs::canonicalize(link));
+            for (path, metadata) in follow::files_in(&looked.path, selection, link)? {
                 interrupt::check()?;
                 if metadata.len() == 0 {
                     files.empty += 1;
@@ -112,6 +124,7 @@ impl ExaminedFiles {
                     searched: !looked.against,
                     folder,
                     preference: Preference::default(),
+                    program: None,
                 });
                 metadata_of.push(metadata);
             }

@@ -31,10 +31,16 @@ impl Group {
         &all.all[self.files[0].0]
     }
 
+    /// Copies that are left because a program needs them.
+    pub(super) fn left<'a>(&self, all: &'a ExaminedFiles) -> impl Iterator<Item = &'a File> {
+        let others = self.files.iter().skip(1).map(|(at, _)| &all.all[*at]);
+        others.filter(|file| !file.against && file.program.is_some())
+    }
+
     /// The files that need not be kept.
     pub(super) fn redundant<'a>(&self, all: &'a ExaminedFiles) -> impl Iterator<Item = &'a File> {
         let others = self.files.iter().skip(1).map(|(at, _)| &all.all[*at]);
-        others.filter(|file| !file.against)
+        others.filter(|file| !file.stays())
     }
 }
 

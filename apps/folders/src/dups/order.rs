@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use super::copy_names::CopyNames;
 use super::files::{ExaminedFiles, File};
 use super::preference::Preference;
+use super::programs::Programs;
+use crate::args::dups::Dups;
 use nearkin_kit::args::values::Stays;
 
 /// Why the first of some files stays: the rule that sets it apart from the next one.
@@ -28,9 +30,19 @@ pub(super) fn order(
     files: &mut ExaminedFiles,
     exact: &[Vec<usize>],
     folders: &[PathBuf],
-    keep: Option<Stays>,
+    args: &Dups,
 ) -> Vec<Vec<usize>> {
+    let keep = args.keep;
     let copies: HashSet<usize> = exact.iter().flatten().copied().collect();
+    if !args.programs {
+        let mut programs = Programs::new(folders, std::mem::take(&mut files.targets));
+        for (at, file) in files.all.iter_mut().enumerate() {
+            // Only these can be in a group.
+            if !args.exact || copies.contains(&at) {
+                file.program = file.names.iter().find_map(|name| programs.of_file(&name.path));
+            }
+        }
+    }
     let unique = unique_below(files, &copies);
     let mut names = CopyNames::new();
     for at in 0..files.all.len() {
@@ -70,8 +82,12 @@ fn preference(
     let (modified, path) = (file.state.modified, file.path());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name_characters = name.chars().count();
-    let first =
-        Preference { against: Reverse(file.against), folder: file.folder, ..Preference::default() };
+    let first = Preference {
+        against: Reverse(file.against),
+        program: file.program.is_some(),
+        folder: file.folder,
+        ..Preference::default()
+    };
     let rule = match keep {
         Some(Stays::First) => return first,
         None => (0, 0),

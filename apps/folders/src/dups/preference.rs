@@ -9,6 +9,8 @@ use nearkin_kit::args::values::Stays;
 pub(super) struct Preference {
     /// Files of `--against` come first.
     pub(super) against: Reverse<bool>,
+    /// A program needs the file: it is left anyway, and is no reason to remove another one.
+    pub(super) program: bool,
     /// What `--keep` says.
     pub(super) rule: (i128, usize),
     /// The number of the folder among those given.
@@ -27,6 +29,7 @@ impl Preference {
     pub(super) fn over(&self, other: &Self, keep: Option<Stays>) -> (&'static str, &'static str) {
         let rules = [
             (self.against != other.against, ("against", "it is in a folder of --against")),
+            (self.program != other.program, ("program", "a program needs the other one")),
             (self.rule != other.rule, ("keep", by_rule(keep))),
             (self.folder != other.folder, ("folder", "it is in a folder that was given earlier")),
             (self.copy_name != other.copy_name, ("name", "the other name says that it is a copy")),

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::files::{ExaminedFiles, File};
 use super::groups::{Group, Groups};
+use super::programs::Owned;
 use crate::args::dups::Dups;
 use nearkin_input::raw::{self, Reasons, SkippedFiles};
 use nearkin_kit::failure::Failure;
@@ -25,8 +26,12 @@ struct FileObject<'a> {
     bytes_on_disk: u64,
     /// Similarity to the first file of the group; 1 for exact copies.
     similarity: f64,
-    /// Whether the file is always kept: true for the first file, and for those of --against.
+    /// Whether the file is always kept: true for the first file, for those of --against, and for
+    /// those that a program needs.
     stays: bool,
+    /// What program needs the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<Owned>,
     /// Other paths to the same file: hard links, or the same folder through another mount.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     same_file: Vec<JsonBytes<'a>>,
@@ -54,6 +59,8 @@ struct TotalsObject<'a> {
     near_apart: u64,
     /// Files that could not be read again to be compared.
     near_unread: u64,
+    /// Copies of both kinds that are left because a program needs them.
+    program_copies: u64,
     /// Number of files whose texts were not compared, by kind of reason.
     texts_not_read: BTreeMap<&'static str, u64>,
     /// What may be done about some of them, with their number.
@@ -95,6 +102,7 @@ pub(super) fn show(
             near_bytes_freed: near_bytes,
             near_apart: groups.apart,
             near_unread: groups.unread,
+            program_copies: left(groups, files).values().sum(),
             texts_not_read: raw::by_kind(&files.skipped.reasons),
             texts_not_read_advice: advice(&files.skipped.reasons).collect(),
             doubts: doubts::counts(),
@@ -117,12 +125,37 @@ pub(super) fn show(
     };
     line(exact_copies, "exact copy", "exact copies", exact, exact_bytes);
     note_unlinked(groups);
+    note_left(groups, files);
     if !args.exact {
         line(near_copies, "near-copy", "near-copies", near, near_bytes);
         note_apart(groups);
         note_unread(&files.skipped);
     }
     Ok(())
+}
+
+/// The number of copies that programs need, by kind.
+fn left(groups: &Groups, files: &ExaminedFiles) -> BTreeMap<Owned, u64> {
+    let mut left = BTreeMap::new();
+    let all = groups.exact.iter().chain(&groups.near).flat_map(|group| group.left(files));
+    for what in all.filter_map(|file| file.program) {
+        *left.entry(what).or_default() += 1;
+    }
+    left
+}
+
+/// Says which copies are left because a program needs them.
+fn note_left(groups: &Groups, files: &ExaminedFiles) {
+    let left = left(groups, files);
+    if left.is_empty() {
+        return;
+    }
+    let copies = counted(left.values().sum(), "copied file");
+    let kinds: Vec<_> = left.iter().map(|(what, n)| format!("{} {what}", grouped(*n))).collect();
+    let kinds = kinds.join(", ");
+    output::note(format!(
+        "{copies} left, because programs need them ({kinds}); --programs counts them"
+    ));
 }
 
 /// Says which similar files are no near-copies.
@@ -230,7 +263,8 @@ fn print<'a>(
                 bytes: file.state.bytes,
                 bytes_on_disk: file.freed,
                 similarity,
-                stays: nth == 0 || file.against,
+                stays: nth == 0 || file.stays(),
+                program: file.program,
                 same_file: names.collect(),
             }
         };
@@ -253,7 +287,10 @@ fn print<'a>(
         };
         for (nth, name) in file.names.iter().enumerate() {
             let name = visible(bytes(&name.shown));
-            let note = if nth == 0 { "" } else { "  (the same file)" };
+            let mut note = if nth == 0 { "" } else { "  (the same file)" }.to_owned();
+            if let Some(what) = file.program.filter(|_| nth_member > 0 && nth == 0) {
+                note = format!("  (left: {what})");
+            }
             if kind == "exact" {
                 output.line(format_args!("  {name}{note}"))?;
             } else {

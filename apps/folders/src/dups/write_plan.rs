@@ -89,8 +89,8 @@ impl<W: Write> PlanWriter<'_, W> {
         let files: usize = exact.iter().map(|group| group.redundant(self.all).count()).sum();
         let freed: u64 = exact.iter().map(|group| group.freed).sum();
         let (files, groups) = (counted(files as u64, "file"), counted(exact.len() as u64, "group"));
-        let what = if self.args.link { "become links" } else { "go" };
-        writeln!(self.out, "# {files} in {groups} {what}: {} bytes are freed", grouped(freed))?;
+        let what = if self.args.link { "to link" } else { "to remove" };
+        writeln!(self.out, "# {files} {what}, in {groups}: frees {} bytes", grouped(freed))?;
         self.out.write_all(HELP.as_bytes())
     }
 
@@ -106,7 +106,11 @@ impl<W: Write> PlanWriter<'_, W> {
         for (nth, (at, _)) in group.files.iter().enumerate() {
             let file = &self.all.all[*at];
             let fate = if nth == 0 || file.against { Fate::Keep } else { gone };
-            self.lines(file, fate, None, "")?;
+            let program = file.program.filter(|_| fate != Fate::Keep);
+            if let Some(what) = program {
+                writeln!(self.out, "# left, because a program needs it ({what}):")?;
+            }
+            self.lines(file, fate, None, if program.is_some() { "# " } else { "" })?;
         }
         Ok(())
     }

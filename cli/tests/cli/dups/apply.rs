@@ -35,7 +35,10 @@ fn a_plan_is_carried_out_only_by_apply() {
     ran.says(&["wrote p: read it, then `nearkin apply p` carries it out"]);
     let text = plan(&scratch, "p");
     assert!(text.starts_with("nearkin-plan 1\n# 2"), "{text}");
-    assert!(text.contains("Z: nearkin dups d --plan p\n# 2 files in 2 groups go: "), "{text}");
+    assert!(
+        text.contains("Z: nearkin dups d --plan p\n# 2 files to remove, in 2 groups: frees "),
+        "{text}"
+    );
     let expected = ["keep a.png", "remove c.png", "keep one", "remove one copy", "keep one"]
         .map(str::to_owned);
     assert_eq!(lines(&text), expected);

@@ -96,6 +96,56 @@ fn the_living_copy_stays() {
     assert!(plan.contains("; the first stays: the other name says that it is a copy\n"), "{plan}");
 }
 
+/// Copies inside programs are named, and left; a person's file beside them stays, too.
+#[cfg(unix)]
+#[test]
+fn what_programs_need_is_left() {
+    let scratch = Scratch::new();
+    for (number, left) in [
+        (1, "app1/node_modules/left/index.js"),
+        (1, "app2/node_modules/left/index.js"),
+        (2, "lib/python3/site-packages/x/data.txt"),
+        (3, "tree/sub/notes.txt"),
+        (4, "pkg/sub/readme.txt"),
+        (5, "Some.app/icon.png"),
+        (6, "linked.txt"),
+        (7, "releases/3/x"),
+    ] {
+        let content = format!("content {number}");
+        scratch.write(&format!("d/{left}"), &content);
+        // Neither the name nor the place makes this one stay, but that the others are left.
+        scratch.write(&format!("d/old/deep/deep/deep/mine {number}.txt"), &content);
+    }
+    scratch.write("d/tree/.git/HEAD", "ref");
+    scratch.write("d/pkg/__init__.py", "");
+    scratch.write("d/old/deep/second.txt", "content 1");
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, scratch.path(name)).unwrap();
+    };
+    link("../linked.txt", "d/old/link");
+    link("../releases/3", "d/old/current");
+    // Everything lies below this one: it makes no target of anything.
+    link("../..", "d/old/up");
+    let ran = scratch.ok("dups d --exact --plan p --json");
+    let (groups, totals) = read(&ran);
+    assert_eq!(groups.len(), 7, "{groups:?}");
+    for group in &groups {
+        assert!(group.starts_with("exact d/old/deep/"), "{group}");
+    }
+    assert_eq!((&totals["exact_copies"], &totals["program_copies"]), (&1.into(), &8.into()));
+    let said = "8 copied files left, because programs need them (1 a link leads to it, 1 a link \
+        leads to its folder, 1 in a git work tree, 1 in a package, 1 in an application, 2 in \
+        node_modules, 1 in site-packages); --programs counts them";
+    ran.says(&[said]);
+    scratch.ok("dups d --exact").prints("  d/linked.txt  (left: a link leads to it)\n");
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    assert_eq!(plan.lines().filter(|line| line.starts_with("remove\t")).count(), 1, "{plan}");
+    assert!(plan.contains("# left, because a program needs it (in a git work tree):\n# remove\t"));
+    let (groups, totals) = dups(&scratch, "d --exact --programs");
+    assert_eq!((&totals["exact_copies"], &totals["program_copies"]), (&9.into(), &0.into()));
+    assert!(groups.contains(&"exact d/linked.txt d/old/deep/deep/deep/mine 6.txt".to_owned()));
+}
+
 #[test]
 fn files_can_be_left_out() {
     let scratch = with_copies();
