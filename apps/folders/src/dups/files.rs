@@ -51,6 +51,11 @@ impl File {
         self.names.first().map_or(Path::new(""), |name| &name.path)
     }
 
+    /// The first name, as the user spells its folder.
+    pub(super) fn shown(&self) -> &Path {
+        self.names.first().map_or(Path::new(""), |name| &name.shown)
+    }
+
     /// Whether the file is never removed, whichever files are copies of it.
     pub(super) fn stays(&self) -> bool {
         self.against || self.program.is_some()

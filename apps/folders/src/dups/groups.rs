@@ -10,6 +10,15 @@ use nearkin_kit::args::values::Stays;
 /// Groups of files as they are found: each file with its similarity to the first one.
 pub(super) type FoundGroups = Vec<Vec<(usize, f64)>>;
 
+/// A file that is like another one, and in no group: it is named below that one, and left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Below {
+    /// The other one.
+    pub(super) of: usize,
+    pub(super) at: usize,
+    pub(super) similarity: f64,
+}
+
 /// A group of files; the first is the one to keep. There is at least one.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
@@ -19,16 +28,23 @@ pub(super) struct Group {
     pub(super) freed: u64,
     /// The rule by which the first file stays, for a program and for a person.
     pub(super) reason: (&'static str, &'static str),
+    /// Files that are like one of these files only.
+    pub(super) below: Vec<Below>,
 }
 
 impl Group {
     pub(super) fn new(files: Vec<(usize, f64)>) -> Self {
-        Self { files, freed: 0, reason: ("", "") }
+        Self { files, freed: 0, reason: ("", ""), below: Vec::new() }
     }
 
     /// The file to keep.
     pub(super) fn kept<'a>(&self, all: &'a ExaminedFiles) -> &'a File {
         &all.all[self.files[0].0]
+    }
+
+    /// The files that are like this one only.
+    pub(super) fn below(&self, of: usize) -> impl Iterator<Item = &Below> {
+        self.below.iter().filter(move |one| one.of == of)
     }
 
     /// Copies that are left because a program needs them.

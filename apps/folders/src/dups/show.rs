@@ -44,6 +44,19 @@ struct GroupObject<'a> {
     /// The rule by which the first file stays.
     kept_by: &'a str,
     files: Vec<FileObject<'a>>,
+    /// Files that are like one of these files only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    below: Vec<BelowObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct BelowObject<'a> {
+    path: JsonBytes<'a>,
+    bytes: u64,
+    /// The file that it is like.
+    of: JsonBytes<'a>,
+    /// Similarity to that file.
+    similarity: f64,
 }
 
 #[derive(Serialize)]
@@ -57,6 +70,8 @@ struct TotalsObject<'a> {
     near_bytes_freed: u64,
     /// Files that are similar to another one, but differ in numbers, or in what is rare.
     near_apart: u64,
+    /// Files that are like another one of a group only.
+    near_below: u64,
     /// Files that could not be read again to be compared.
     near_unread: u64,
     /// Copies of both kinds that are left because a program needs them.
@@ -101,6 +116,7 @@ pub(super) fn show(
             near_copies,
             near_bytes_freed: near_bytes,
             near_apart: groups.apart,
+            near_below: below(groups),
             near_unread: groups.unread,
             program_copies: left(groups, files).values().sum(),
             texts_not_read: raw::by_kind(&files.skipped.reasons),
@@ -158,8 +174,19 @@ fn note_left(groups: &Groups, files: &ExaminedFiles) {
     ));
 }
 
+/// The number of files that are like another one of a group only.
+fn below(groups: &Groups) -> u64 {
+    groups.near.iter().map(|group| group.below.len() as u64).sum()
+}
+
 /// Says which similar files are no near-copies.
 fn note_apart(groups: &Groups) {
+    if below(groups) > 0 {
+        let files = counted(below(groups), "file");
+        output::note(format!(
+            "{files} similar to another one of a group only: named below it, and left"
+        ));
+    }
     if groups.apart > 0 {
         let files = counted(groups.apart, "file");
         output::note(format!(
@@ -268,35 +295,62 @@ fn print<'a>(
                 same_file: names.collect(),
             }
         };
-        let files = members.map(file).collect();
+        let objects = members.map(file).collect();
+        let shown = |at: usize| JsonBytes(bytes(files.all[at].shown()));
+        let below = group.below.iter().map(|one| BelowObject {
+            path: shown(one.at),
+            bytes: files.all[one.at].state.bytes,
+            of: shown(one.of),
+            similarity: one.similarity,
+        });
         return output.object(&GroupObject {
             kind,
             bytes_freed: group.freed,
             kept_by: group.reason.0,
-            files,
+            files: objects,
+            below: below.collect(),
         });
     }
     let number = counted(group.files.len() as u64, "file");
     let freed = output::bytes(group.freed);
     output.line(format_args!("{kind:<5}  {number}, {freed} could be freed"))?;
-    for (nth_member, file, similarity) in members {
+    for (nth, (at, similarity)) in group.files.iter().enumerate() {
         // The first file is the one that the others are compared with.
-        let similarity = match nth_member {
-            0 => SimilarityText::Exact(similarity),
-            _ => SimilarityText::Estimate(similarity),
+        let similarity = match nth {
+            0 => SimilarityText::Exact(*similarity),
+            _ => SimilarityText::Estimate(*similarity),
         };
-        for (nth, name) in file.names.iter().enumerate() {
-            let name = visible(bytes(&name.shown));
-            let mut note = if nth == 0 { "" } else { "  (the same file)" }.to_owned();
-            if let Some(what) = file.program.filter(|_| nth_member > 0 && nth == 0) {
-                note = format!("  (left: {what})");
-            }
-            if kind == "exact" {
-                output.line(format_args!("  {name}{note}"))?;
-            } else {
-                output.line(format_args!("  {similarity}  {name}{note}"))?;
-            }
+        print_file(kind, nth, &files.all[*at], similarity, output)?;
+        for one in group.below(*at) {
+            let name = visible(bytes(files.all[one.at].shown()));
+            let similarity = SimilarityText::Estimate(one.similarity);
+            let note = "(like the one above only)";
+            output.line(format_args!("    {similarity}  {name}  {note}"))?;
         }
     }
     output.line("")
+}
+
+/// A line for each name of a file.
+fn print_file(
+    kind: &str,
+    nth: usize,
+    file: &File,
+    similarity: SimilarityText,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    for (nth_name, name) in file.names.iter().enumerate() {
+        let name = visible(name.shown.as_os_str().as_encoded_bytes());
+        let note = match file.program.filter(|_| nth > 0) {
+            _ if nth_name > 0 => "  (the same file)".to_owned(),
+            Some(what) => format!("  (left: {what})"),
+            None => String::new(),
+        };
+        if kind == "exact" {
+            output.line(format_args!("  {name}{note}"))?;
+        } else {
+            output.line(format_args!("  {similarity}  {name}{note}"))?;
+        }
+    }
+    Ok(())
 }

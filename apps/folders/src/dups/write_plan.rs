@@ -133,6 +133,11 @@ impl<W: Write> PlanWriter<'_, W> {
                 writeln!(self.out, "# similarity {}:", SimilarityText::Estimate(*similarity))?;
                 self.lines(file, Fate::Remove, Some(sum), "# ")?;
             }
+            for one in group.below(*at) {
+                let similarity = SimilarityText::Estimate(one.similarity);
+                let name = name::encode(self.all.all[one.at].path());
+                writeln!(self.out, "# similar to this one only, {similarity}, and left: {name}")?;
+            }
         }
         Ok(())
     }

@@ -183,6 +183,22 @@ fn a_near_copy_is_similar_to_the_kept_file() {
     let (groups, totals) = dups(&scratch, "d --keep first");
     assert_eq!(groups, ["near d/1 d/2"]);
     assert_eq!(totals["near_bytes_freed"], on_disk(&scratch.path("d/2")));
+    // What is like the near-copy only stands below it, and is not counted.
+    for options in ["", " --estimate"] {
+        let ran = scratch.ok(&format!("dups d --keep first{options} --json --plan p"));
+        let objects = ran.objects();
+        let below = objects[0]["below"].as_array().unwrap();
+        assert_eq!((&below[0]["path"], &below[0]["of"]), (&"d/3".into(), &"d/2".into()));
+        assert!(below.len() == 1 && below[0]["similarity"].as_f64().unwrap() >= 0.8, "{below:?}");
+        assert_eq!((&objects[1]["near_copies"], &objects[1]["near_below"]), (&1.into(), &1.into()));
+        ran.says(&["1 file similar to another one of a group only"]);
+    }
+    let ran = scratch.ok("dups d --keep first");
+    assert!(ran.stdout.contains("d/2\n    0.8"), "{}", ran.stdout);
+    ran.prints("d/3  (like the one above only)\n");
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    assert!(plan.contains("# similar to this one only, 0.8"), "{plan}");
+    assert_eq!(plan.matches("remove\t").count(), 1, "{plan}");
     // What is left forms groups of its own.
     scratch.write("d/4", changed(0..45));
     let mut groups = dups(&scratch, "d --keep first").0;
