@@ -213,6 +213,27 @@ fn a_near_copy_is_similar_to_the_kept_file() {
     }
 }
 
+/// Where the estimate puts a file into a group and its shingles do not, it is compared with the
+/// others of the group.
+#[test]
+fn a_draft_that_only_the_estimate_finds_similar_is_named() {
+    let scratch = Scratch::new();
+    // 24 replaced words leave .784 of the shingles of the first, and .868 of those of the second.
+    // With these words the estimate is .835 and .9.
+    for (name, words) in [("1", 0..0), ("2", 0..12), ("3", 0..24)] {
+        let words: Vec<_> =
+            changed(words).split(' ').map(|word| word.replacen('w', "wax", 1)).collect();
+        scratch.write(&format!("d/{name}"), words.join(" "));
+    }
+    let (groups, _) = dups(&scratch, "d --keep first --estimate");
+    assert_eq!(groups, ["near d/1 d/2 d/3"], "this tests nothing");
+    let objects = scratch.ok("dups d --keep first --json").objects();
+    let below = &objects[0]["below"][0];
+    assert_eq!((&below["path"], &below["of"]), (&"d/3".into(), &"d/2".into()), "{objects:?}");
+    assert!((below["similarity"].as_f64().unwrap() - 0.868).abs() < 0.001, "{below}");
+    assert_eq!((&objects[1]["near_copies"], &objects[1]["near_below"]), (&1.into(), &1.into()));
+}
+
 #[test]
 fn every_copy_of_something_in_the_archive_is_named() {
     let scratch = Scratch::new();
