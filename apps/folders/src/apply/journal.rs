@@ -4,7 +4,7 @@
 #![expect(clippy::disallowed_types, reason = "writes the user's files, never the index's")]
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -109,7 +109,8 @@ impl Journal {
         let mut file = scratch::no_follow(options.read(true).append(true).create(true))
             .open(&path)
             .map_err(failed)?;
-        if file.try_lock().is_err() {
+        // Not every file system has locks.
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             let message = format!("{} is in use: this plan is being applied", path.display());
             return Err(Failure::new(message, "wait for the other run to end"));
         }

@@ -57,6 +57,7 @@ fn same(
     };
     let hashes: Vec<(usize, io::Result<u128>)> =
         candidates.par_iter().map(hash_of).collect::<Result<_, Failure>>()?;
+    interrupt::check()?;
     let mut groups: BTreeMap<(u64, u128), Vec<usize>> = BTreeMap::new();
     for (at, hash) in hashes {
         let file = &files.all[at];
@@ -92,6 +93,9 @@ fn each_block(
     let mut rest = most.min(found.state.bytes);
     block.resize(usize::try_from(rest).unwrap_or(BLOCK_BYTES).clamp(1, BLOCK_BYTES), 0);
     while rest > 0 {
+        if interrupt::came() {
+            return Err(io::Error::other("interrupted"));
+        }
         let wanted = usize::try_from(rest).unwrap_or(BLOCK_BYTES).min(block.len());
         match file.read(&mut block[..wanted]) {
             Ok(0) => break,

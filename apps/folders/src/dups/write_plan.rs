@@ -119,10 +119,11 @@ impl<W: Write> PlanWriter<'_, W> {
     fn near(&mut self, group: &Group) -> io::Result<()> {
         let mut seen_kept = false;
         for (nth, (at, similarity)) in group.files.iter().enumerate() {
-            interrupt::check().map_err(|_| io::ErrorKind::Interrupted)?;
             let file = &self.all.all[*at];
             let stays = nth == 0 || file.against;
-            let Ok(sum) = exact::hash(file, u64::MAX) else {
+            let sum = exact::hash(file, u64::MAX);
+            interrupt::check().map_err(|_| io::ErrorKind::Interrupted)?;
+            let Ok(sum) = sum else {
                 writeln!(self.out, "# changed meanwhile: {}", name::encode(file.path()))?;
                 continue;
             };

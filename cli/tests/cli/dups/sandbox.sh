@@ -318,13 +318,18 @@ set_name 6
 content changed >>"fs/b/$named"
 set_name 7
 content changed >>"fs/a/$named"
-# The same length and time, and another content.
+# The same length and time, and another content: of the near-copy, and of the kept file.
+forge() { # FOLDER
+  touch -r "$1/$named" time && tr o O <"$1/$named" >new && cat new >"$1/$named"
+  touch -r time "$1/$named"
+}
 set_name 16
-touch -r "fs/b/$named" time && tr o O <"fs/b/$named" >new && cat new >"fs/b/$named"
-touch -r time "fs/b/$named"
+forge fs/b
+set_name 17
+forge fs/a
 contents >before
 run 3 near --delete
-for n in 6 7 16; do
+for n in 6 7 16 17; do
   set_name $n
   [ -f "fs/b/$named" ] && [ -f "fs/a/$named" ] || fail "a changed near-copy was removed"
 done
