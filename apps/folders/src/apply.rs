@@ -36,7 +36,8 @@ pub fn run(args: &Apply, output: &mut Output) -> Result<Ended, Failure> {
             carry_out(args, &plan, &mut journal, &mut tally)
         }
     });
-    done.and_then(|()| journal.sync()).map_err(|failure| failure.after(&tally.text()))?;
+    done.and_then(|()| journal.sync())
+        .map_err(|failure| failure.after(&tally.text("nothing was done")))?;
     report(args, &tally, output)?;
     Ok(if tally.stayed > 0 { Ended::Skipped } else { Ended::Well })
 }
@@ -80,7 +81,7 @@ fn report(args: &Apply, tally: &Tally, output: &mut Output) -> Result<(), Failur
         output.object(tally)?;
     }
     output.flush()?;
-    output::note(tally.text());
+    output::note(tally.text("nothing to do"));
     if tally.bytes_freed > 0 {
         output::note(format!("{} freed", output::bytes(tally.bytes_freed)));
     }

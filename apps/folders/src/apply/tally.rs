@@ -50,7 +50,7 @@ impl Tally {
         output::warn(format!("{plan}:{line}: {file} stays: {why}"));
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(super) fn text(&self, if_nothing: &str) -> String {
         let numbers = [
             (self.trashed, "moved to the trash"),
             (self.deleted, "deleted"),
@@ -61,6 +61,6 @@ impl Tally {
         ];
         let parts = numbers.iter().filter(|(number, _)| *number > 0);
         let parts: Vec<_> = parts.map(|(n, what)| format!("{} {what}", grouped(*n))).collect();
-        if parts.is_empty() { "nothing to do".to_owned() } else { parts.join(", ") }
+        if parts.is_empty() { if_nothing.to_owned() } else { parts.join(", ") }
     }
 }
