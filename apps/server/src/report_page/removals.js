@@ -163,7 +163,9 @@ function removalStrip() {
       paragraph(
         "To remove exact copies of files, ",
         code("nearkin dups FOLDER --plan plan.txt"),
-        " writes a plan; `nearkin apply plan.txt` compares each file byte by byte, and moves it to the trash.",
+        " writes a plan. ",
+        code("nearkin apply plan.txt"),
+        " compares each file byte by byte, and moves it to the trash.",
       ),
     ),
   );

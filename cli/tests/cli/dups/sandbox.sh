@@ -159,6 +159,13 @@ rm plan.old 2>/dev/null || :
 run 0 plan --undo
 list | cmp -s - all || fail "not all came back"
 [ "$(count fs/.Trash-*)" = 0 ] || fail "something is left in the trash"
+# The trash of the user is taken if it is on the same file system, and no other one is made.
+mkdir here
+echo same >here/a && cp here/a here/b
+dups here --exact --plan plan
+run 0 plan
+[ "$(count here data/Trash/files)" = 2 ] && [ ! -e ".Trash-$(id -u)" ] || fail "not in the user's trash"
+rm -r here data
 # A trash that is a link is none; nor is that of another user.
 for kind in link owner; do
   fill

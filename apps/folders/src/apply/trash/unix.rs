@@ -29,9 +29,10 @@ pub(in crate::apply) struct TrashCan {
     top: Option<PathBuf>,
 }
 
-/// The trashes that a file in this folder could go to, the best first.
-pub(in crate::apply) fn cans(folder: &HeldFolder) -> Vec<TrashCan> {
-    [of_home(folder), of_mount(folder)].into_iter().filter_map(Result::ok).flatten().collect()
+/// The trashes that a file in this folder could go to, the best first. One that is not asked for is
+/// not created.
+pub(in crate::apply) fn cans(folder: &HeldFolder) -> impl Iterator<Item = TrashCan> {
+    [of_home, of_mount].into_iter().filter_map(|find| find(folder).ok().flatten())
 }
 
 fn of_home(folder: &HeldFolder) -> io::Result<Option<TrashCan>> {
