@@ -65,9 +65,12 @@ pub fn links_of_open(file: &File) -> u64 {
     winapi_util::file::information(file).map_or(0, |found| found.number_of_links())
 }
 
-/// The bytes that are freed with a name of an open file: nothing, if it has another one.
-pub fn freed_with_one_name(file: &File) -> u64 {
-    if links_of_open(file) > 1 { 0 } else { file.metadata().map_or(0, |found| allocated(&found)) }
+/// The bytes that are freed with so many names of an open file: nothing, if it has another one.
+pub fn freed_with_names(file: &File, names: u64) -> u64 {
+    if links_of_open(file) > names {
+        return 0;
+    }
+    file.metadata().map_or(0, |found| allocated(&found))
 }
 
 /// Bytes that the file takes on the disk. Holes of a sparse file take none.

@@ -15,7 +15,7 @@ use super::trash;
 use crate::file_state::{FileState, owner};
 use crate::held::HeldFolder;
 use crate::plan::{Fate, Identity, PlannedFile, name};
-use nearkin_input::on_disk;
+use nearkin_input::on_disk::{self, FileId};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 
@@ -103,7 +103,7 @@ impl HeldFile {
 
     /// The bytes that are freed without this name.
     fn freed(&self) -> u64 {
-        on_disk::freed_with_one_name(&self.file)
+        on_disk::freed_with_names(&self.file, 1)
     }
 
     /// Reads the whole file, block by block, and fails if it changes meanwhile.
@@ -174,6 +174,8 @@ pub(super) struct Actor<'a> {
     any_owner: bool,
     /// Number of names that were made.
     made: u64,
+    /// How many names of each file are in the trash: its bytes are freed with the last one.
+    moved: HashMap<Option<FileId>, u64>,
     /// How often each name is in the trash already.
     #[cfg_attr(windows, expect(dead_code, reason = "the recycle bin numbers names itself"))]
     trashed: HashMap<OsString, u32>,
@@ -181,7 +183,7 @@ pub(super) struct Actor<'a> {
 
 impl<'a> Actor<'a> {
     pub(super) fn new(journal: &'a mut Journal, any_owner: bool) -> Self {
-        Self { journal, any_owner, made: 0, trashed: HashMap::new() }
+        Self { journal, any_owner, made: 0, moved: HashMap::new(), trashed: HashMap::new() }
     }
 
     pub(super) fn act(
@@ -260,15 +262,22 @@ impl<'a> Actor<'a> {
         self.end(entry, freed)
     }
 
+    /// Counts a name that is in the trash. Returns the bytes that are freed with it.
+    fn moved(&mut self, copy: &HeldFile) -> u64 {
+        let names = self.moved.entry(copy.state.id).or_default();
+        *names += 1;
+        on_disk::freed_with_names(&copy.file, *names)
+    }
+
     /// Moves the copy to the first trash that takes it.
     #[cfg(unix)]
     fn trash(&mut self, copy: &HeldFile, kept: &HeldFile) -> Result<Outcome, Obstacle> {
-        let freed = copy.freed();
         let mut why = "there is no trash here".to_owned();
         for can in trash::cans(&copy.folder) {
             match self.move_into(&can, copy) {
                 Ok((place, entry)) => {
                     if Self::both_are_whole(copy, &can.files, &place, kept) {
+                        let freed = self.moved(copy);
                         return self.end(entry, freed);
                     }
                     put_back(&can.files, &place, copy)?;
@@ -316,13 +325,13 @@ impl<'a> Actor<'a> {
     /// Has Windows move the copy to the recycle bin.
     #[cfg(windows)]
     fn trash(&mut self, copy: &HeldFile, kept: &HeldFile) -> Result<Outcome, Obstacle> {
-        let freed = copy.freed();
         let entry = self.begin(Deed::Trash, copy, copy.identity(), PathBuf::new())?;
         trash::delete(&copy.path()).map_err(|why| format!("{why}; --delete removes it at once"))?;
         if !kept.is_there() {
             trash::restore(&copy.path())?;
             return Err(apart(kept).into());
         }
+        let freed = self.moved(copy);
         self.end(entry, freed)
     }
 

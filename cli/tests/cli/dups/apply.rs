@@ -222,6 +222,10 @@ mod unix {
         let promised = on_disk(&scratch.path("d/b"));
         assert_eq!(totals["exact_bytes_freed"], promised);
         scratch.ok("dups d --exact").prints("  d/c  (the same file)\n");
+        let ran = apply(&scratch, "p --json").ends_with(0);
+        let totals = &ran.objects()[0];
+        assert_eq!((&totals["trashed"], &totals["bytes_trashed"]), (&2.into(), &promised.into()));
+        apply(&scratch, "p --undo").ends_with(0);
         let ran = apply(&scratch, "p --delete --json").ends_with(0);
         let totals = &ran.objects()[0];
         assert_eq!((&totals["deleted"], &totals["bytes_freed"]), (&2.into(), &promised.into()));
