@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -106,33 +106,43 @@ impl HeldFile {
         on_disk::freed_with_names(&self.file, 1)
     }
 
-    /// Reads the whole file, block by block, and fails if it changes meanwhile.
+    /// The file, to be read from its beginning: an earlier comparison may have read it.
+    fn from_start(&self) -> Result<&File, Obstacle> {
+        let mut file = &self.file;
+        file.rewind().map_err(|error| format!("cannot read: {error}"))?;
+        Ok(file)
+    }
+
+    /// Calls `each` with the blocks of the file until it returns `false`. Returns whether these were
+    /// all bytes of the file, and it has not changed meanwhile.
     fn each_block(&self, mut each: impl FnMut(&[u8]) -> bool) -> Result<bool, Obstacle> {
         let mut block = vec![0; BLOCK_BYTES];
-        let mut file = &self.file;
+        let mut file = self.from_start()?;
+        let mut bytes = 0;
         loop {
             interrupt::check()?;
             match file.read(&mut block) {
                 Ok(0) => break,
-                Ok(count) if each(&block[..count]) => {}
+                Ok(count) if each(&block[..count]) => bytes += count as u64,
                 Ok(_) => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(format!("cannot read: {error}").into()),
             }
         }
-        Ok(FileState::of_open(&self.file).is_ok_and(|state| state == self.state))
+        let state = FileState::of_open(&self.file);
+        Ok(bytes == self.state.bytes && state.is_ok_and(|state| state == self.state))
     }
 
     /// Whether both files have the same bytes.
     fn is_equal(&self, other: &Self) -> Result<bool, Obstacle> {
         let mut second = vec![0; BLOCK_BYTES];
-        let mut file = &other.file;
+        let mut file = other.from_start()?;
         let equal = self.each_block(|first| {
             let part = &mut second[..first.len()];
             file.read_exact(part).is_ok() && part == first
         })?;
         let unchanged = FileState::of_open(&other.file).is_ok_and(|state| state == other.state);
-        Ok(equal && unchanged)
+        Ok(equal && unchanged && self.state.bytes == other.state.bytes)
     }
 
     fn has_sum(&self, sum: u128) -> Result<bool, Obstacle> {
@@ -160,7 +170,7 @@ fn compare(copy: &HeldFile, file: &PlannedFile, one: &PlannedFile) -> Result<Hel
     }
     let is_so = match (file.sum, one.sum) {
         (Some(sum), Some(kept_sum)) => copy.has_sum(sum)? && kept.has_sum(kept_sum)?,
-        _ => copy.state.bytes == kept.state.bytes && copy.is_equal(&kept)?,
+        _ => copy.is_equal(&kept)?,
     };
     if !is_so {
         return Err(format!("it or {shown} has changed, or they are no copies").into());

@@ -107,7 +107,10 @@ fn each_file_is_looked_at_again() {
     for name in ["d/x1", "d/x2", "d/x3"] {
         scratch.write(name, vec![9; 50_000]);
     }
+    // The kept file has two lines: each comparison begins anew.
+    fs::hard_link(scratch.path("d/one"), scratch.path("d/one linked")).unwrap();
     scratch.ok("dups d --exact --plan p");
+    assert_eq!(lines(&plan(&scratch, "p")).iter().filter(|line| line.contains("one")).count(), 3);
     // The same length, and the same time of modification.
     let time = fs::metadata(scratch.path("d/one copy")).unwrap().modified().unwrap();
     scratch.write("d/one copy", text(1, 0).replace("wbaah", "wbaai"));
