@@ -107,17 +107,17 @@ impl HeldFile {
     }
 
     /// The file, to be read from its beginning: an earlier comparison may have read it.
-    fn from_start(&self) -> Result<&File, Obstacle> {
+    fn rewound(&self) -> Result<&File, Obstacle> {
         let mut file = &self.file;
         file.rewind().map_err(|error| format!("cannot read: {error}"))?;
         Ok(file)
     }
 
-    /// Calls `each` with the blocks of the file until it returns `false`. Returns whether these were
-    /// all bytes of the file, and it has not changed meanwhile.
+    /// Calls `each` with the blocks of the file until it returns `false`. Returns whether these
+    /// were all bytes of the file, and it has not changed meanwhile.
     fn each_block(&self, mut each: impl FnMut(&[u8]) -> bool) -> Result<bool, Obstacle> {
         let mut block = vec![0; BLOCK_BYTES];
-        let mut file = self.from_start()?;
+        let mut file = self.rewound()?;
         let mut bytes = 0;
         loop {
             interrupt::check()?;
@@ -136,7 +136,7 @@ impl HeldFile {
     /// Whether both files have the same bytes.
     fn is_equal(&self, other: &Self) -> Result<bool, Obstacle> {
         let mut second = vec![0; BLOCK_BYTES];
-        let mut file = other.from_start()?;
+        let mut file = other.rewound()?;
         let equal = self.each_block(|first| {
             let part = &mut second[..first.len()];
             file.read_exact(part).is_ok() && part == first
