@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Parser, Subcommand};
 use nearkin::{Alike, Conditions};
 
+use nearkin_folders::args::apply::Apply;
 use nearkin_folders::args::dups::Dups;
 use nearkin_folders::args::mirror::Mirror;
 use nearkin_kit::args::conditions::ConditionsGiven;
@@ -47,7 +48,8 @@ const EVERYWHERE: &str = "Options of every command";
 /// INDEX is a folder that nearkin creates and manages. Results go to stdout, everything else to
 /// stderr. Exit status: 0 success (also if nothing matched), 1 `verify` or `salvage` found damage,
 /// or a key that was named is missing, 2 error, 3 lines that could not be read were skipped, or
-/// every file was, 130 stopped by Ctrl-C or SIGTERM: run the same command again to continue.
+/// every file was, or `apply` left files of a plan, 130 stopped by Ctrl-C or SIGTERM: run the same
+/// command again to continue.
 /// `serve` and `mirror --watch` run until they are stopped and then exit with 0. With --json an
 /// error is an object on stderr, too.
 #[derive(Debug, Parser)]
@@ -107,6 +109,7 @@ pub(crate) enum Command {
     Admit(Admit),
     Dedup(Dedup),
     Dups(Dups),
+    Apply(Apply),
     Query(Query),
     List(List),
     Get(Get),

@@ -26,6 +26,7 @@ pub fn id(_: &Path, metadata: &Metadata) -> Option<FileId> {
     Some(FileId { device: metadata.dev(), inode: metadata.ino() })
 }
 
+/// The identity of the file with this path. `None` if the system does not report it.
 #[cfg(windows)]
 pub fn id(path: &Path, _: &Metadata) -> Option<FileId> {
     let found = information(path)?;
@@ -39,6 +40,7 @@ pub fn id_of_open(file: &File) -> Option<FileId> {
     id(Path::new(""), &file.metadata().ok()?)
 }
 
+/// The identity of an open file. `None` if the system does not report it.
 #[cfg(windows)]
 pub fn id_of_open(file: &File) -> Option<FileId> {
     let found = winapi_util::file::information(file).ok()?;
@@ -49,6 +51,26 @@ pub fn id_of_open(file: &File) -> Option<FileId> {
 #[cfg(windows)]
 fn information(path: &Path) -> Option<winapi_util::file::Information> {
     winapi_util::file::information(winapi_util::Handle::from_path_any(path).ok()?).ok()
+}
+
+/// The number of names of an open file; 0 if the system does not report it.
+#[cfg(unix)]
+pub fn links_of_open(file: &File) -> u64 {
+    file.metadata().map_or(0, |metadata| links(Path::new(""), &metadata))
+}
+
+/// The number of names of an open file; 0 if the system does not report it.
+#[cfg(windows)]
+pub fn links_of_open(file: &File) -> u64 {
+    winapi_util::file::information(file).map_or(0, |found| found.number_of_links())
+}
+
+/// The bytes that are freed with so many names of an open file: nothing, if it has another one.
+pub fn freed_with_names(file: &File, names: u64) -> u64 {
+    if links_of_open(file) > names {
+        return 0;
+    }
+    file.metadata().map_or(0, |found| allocated(&found))
 }
 
 /// Bytes that the file takes on the disk. Holes of a sparse file take none.

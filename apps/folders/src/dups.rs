@@ -4,17 +4,18 @@
 //! texts, form groups, print them.
 
 mod cache;
-mod cksum;
 mod confirm;
+mod copy_names;
 mod exact;
 mod files;
 mod folder;
 mod groups;
-mod language;
-mod mount;
 mod near;
-mod script;
+mod order;
+mod preference;
+mod programs;
 mod show;
+mod write_plan;
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,15 +36,17 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     nearkin_kit::threads::start_pool()?;
     let folders = folders(args)?;
-    args.script.as_deref().map_or(Ok(()), script::check)?;
+    args.plan.as_deref().map_or(Ok(()), write_plan::check)?;
     let selection = Selection {
         hidden: args.hidden,
         exclude: args.exclude.clone(),
         bytes_min: args.min_size,
         one_file_system: args.one_file_system,
     };
-    let mut files = ExaminedFiles::find(&folders, &selection, &preferred(args)?, args.keep)?;
+    let preferred = preferred(args)?;
+    let mut files = ExaminedFiles::find(&folders, &selection, &preferred)?;
     let exact = exact::groups(&files)?;
+    let exact = order::order(&mut files, &exact, &preferred, args);
     let mut groups = Groups::default();
     if !args.exact {
         let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
@@ -62,13 +65,14 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     if args.link {
         groups.linkable(&files, args.any_owner);
     }
-    groups.measure(&files);
-    if let Some(path) = &args.script {
-        script::write(path, args, &groups, &files)?;
+    groups.measure(&files, args.keep);
+    if let Some(path) = &args.plan {
+        write_plan::write(path, args, &groups, &files)?;
     }
     show::show(&groups, &files, args, output)?;
-    if let Some(path) = &args.script {
-        output::note(format!("wrote {}; read the script before you run it", path.display()));
+    if let Some(path) = &args.plan {
+        let path = path.display();
+        output::note(format!("wrote {path}: read it, then `nearkin apply {path}` carries it out"));
     }
     Ok(Ended::Well)
 }

@@ -87,10 +87,12 @@ pub(crate) fn follow(
     }
 }
 
-/// All files in a folder, in name order. Parts that cannot be read are skipped with a note.
+/// All files in a folder, in name order. Parts that cannot be read are skipped with a note. `link`
+/// is called with each symbolic link.
 pub(crate) fn files_in(
     path: &Path,
     selection: &Selection,
+    mut link: impl FnMut(&Path),
 ) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
     let folder = Folder::new(path)?;
     let rules = selected(selection, path, None)?;
@@ -107,7 +109,8 @@ pub(crate) fn files_in(
             WalkItem::Unlisted { path, why } => {
                 output::note(format!("skipped {}: {why}", path.display()));
             }
-            WalkItem::Folder { .. } | WalkItem::Other { .. } => {}
+            WalkItem::Other { path, .. } => link(&path),
+            WalkItem::Folder { .. } => {}
         }
     }
     Ok(files)

@@ -70,6 +70,13 @@ pub fn day(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// Formats a time as a second in UTC: 2024-12-31T23:59:59Z.
+pub fn second(ms: u64) -> String {
+    let seconds = ms / 1_000 % 86_400;
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{}T{hour:02}:{minute:02}:{second:02}Z", day(ms))
+}
+
 fn parse_date(text: &str) -> Option<u64> {
     let (date, time) = match text.split_once(['T', 't', ' ']) {
         Some((date, time)) => (date, time.strip_suffix(['Z', 'z'])?),
@@ -119,6 +126,11 @@ mod tests {
         for date in ["1970-01-01", "1999-12-31", "2000-02-29", "2024-12-31", "2100-03-01"] {
             let ms = parse(date).unwrap();
             assert_eq!((day(ms), day(ms + DAY_MS - 1)), (date.to_owned(), date.to_owned()));
+            let last = second(ms + DAY_MS - 1);
+            assert_eq!(
+                (last.as_str(), parse(&last)),
+                (&*format!("{date}T23:59:59Z"), Ok(ms + DAY_MS - 1_000))
+            );
         }
         assert!(day(u64::MAX).starts_with("584556"), "{}", day(u64::MAX));
     }

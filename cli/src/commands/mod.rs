@@ -24,7 +24,7 @@ mod transfer;
 mod tune;
 
 use crate::args::Command;
-use nearkin_folders::{dups, mirror};
+use nearkin_folders::{apply, dups, mirror};
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened::leaving_nothing;
@@ -40,6 +40,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failur
         Command::Mirror(args) => leaving_nothing(&args.index, || mirror::run(&args, output)),
         Command::Dedup(args) => dedup::run(&args, output),
         Command::Dups(args) => dups::run(&args, output),
+        Command::Apply(args) => apply::run(&args, output),
         Command::Query(args) => query::run(&args, output),
         Command::List(args) => list::list(&args, output),
         Command::Get(args) => list::get(&args, output),

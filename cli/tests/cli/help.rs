@@ -3,8 +3,8 @@
 use super::*;
 
 /// The commands, ordered so that the examples of each command find what earlier examples created.
-const COMMANDS: &str = "create add admit dedup dups mirror query list get pairs clusters report \
-    stats verify compact backup salvage export import rebuild remove tune completions man";
+const COMMANDS: &str = "create add admit dedup dups apply mirror query list get pairs clusters \
+    report stats verify compact backup salvage export import rebuild remove tune completions man";
 
 #[test]
 fn every_example_works() {

@@ -5,20 +5,11 @@ use std::path::PathBuf;
 use nearkin::Guard;
 use nearkin_kit::args::values::{Stays, bytes, guard, similarity, stays};
 
-/// The examples, with the ending of scripts for the system.
-macro_rules! examples {
-    ($ending:literal) => {
-        concat!(
-            "Examples:\n  nearkin dups docs\n  nearkin dups docs --threshold 90% --limit 5\n  ",
-            "nearkin dups docs --exact --script remove-copies.",
-            $ending,
-            "\n  nearkin dups docs --exclude '*.bak' --min-size 10K --keep oldest\n  ",
-            "nearkin dups docs --against man1 --json"
-        )
-    };
-}
-
-const EXAMPLES: &str = if cfg!(windows) { examples!("ps1") } else { examples!("sh") };
+const EXAMPLES: &str = "Examples:\n  nearkin dups docs\n  \
+    nearkin dups docs --threshold 90% --limit 5\n  \
+    nearkin dups docs --exact --plan plan.txt\n  \
+    nearkin dups docs --exclude '*.bak' --min-size 10K --keep oldest\n  \
+    nearkin dups docs --against man1 --json";
 
 /// Find copies and near-copies of files in folders: no index to manage
 ///
@@ -27,7 +18,8 @@ const EXAMPLES: &str = if cfg!(windows) { examples!("ps1") } else { examples!("s
 /// keeping one file per group. The first file of a group is the one to keep; --keep chooses it. A
 /// near-copy is as similar to the kept file as --threshold says. Names that begin with a dot are
 /// skipped, symbolic links are not followed, empty files are ignored. Several paths to one file
-/// (hard links, two mounts) are one file. Files are never removed.
+/// (hard links, two mounts) are one file. Files are never removed: --plan writes what could be
+/// done, `nearkin apply` does it.
 ///
 /// Signatures of texts are kept in an index in the user's cache folder ($XDG_CACHE_HOME, or
 /// ~/.cache/nearkin), so that the next run reads only changed files; --no-cache keeps nothing.
@@ -68,9 +60,16 @@ pub struct Dups {
 
     /// Which file of a group stays: the oldest or newest by time of modification, the one with the
     /// shortest name, or the first by folder and path [default: of the first FOLDER given, there
-    /// the oldest, then the one with the shortest name]
+    /// one whose name does not say that it is a copy (`backup`, `Kopie`, `old`), then the oldest,
+    /// the least deep, the one whose folder has most files without a copy]
     #[arg(long, value_name = "RULE", value_parser = stays())]
     pub keep: Option<Stays>,
+
+    /// Also count and remove copies that programs need at their place: in node_modules,
+    /// site-packages, work trees of git, packages and folders of the system, and targets of
+    /// symbolic links. Without it they are named, and left
+    #[arg(long)]
+    pub(crate) programs: bool,
 
     /// Leave out files and folders that match, in the syntax of .gitignore: '*.bak',
     /// node_modules, /tmp; may be repeated
@@ -85,20 +84,19 @@ pub struct Dups {
     #[arg(long)]
     pub(crate) one_file_system: bool,
 
-    /// Maximum groups of each kind to print, and to write to the script [default: all]
+    /// Maximum groups of each kind to print, and to write to the plan [default: all]
     #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub limit: Option<usize>,
 
-    /// Write a shell script (PowerShell if FILE ends in .ps1, as it must on Windows) that removes
-    /// the exact copies, each after looking at both files again; commands for near-copies are in
-    /// it, but switched off. Read it, then run it yourself
+    /// Write a plan: a line for each file of a group, with what happens to it. Exact copies go,
+    /// near-copies are switched off. Read and edit it; `nearkin apply FILE` carries it out
     #[arg(long, value_name = "FILE")]
-    pub script: Option<PathBuf>,
+    pub plan: Option<PathBuf>,
 
-    /// Let the script replace copies by hard links instead of removing them; only files of one file
+    /// Let the plan replace copies by hard links instead of removing them; only files of one file
     /// system, with the same owner and mode
-    #[arg(long, requires = "script")]
+    #[arg(long, requires = "plan")]
     pub link: bool,
 
     /// With --link: also link files of another owner, group or mode, which then get those of the

@@ -1,4 +1,5 @@
 //! Arguments of the commands.
 
+pub mod apply;
 pub mod dups;
 pub mod mirror;

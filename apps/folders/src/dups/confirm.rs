@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use nearkin::{Alike, Error, Guard, Index, Judge, Judgement, Original};
 use rayon::prelude::*;
 
-use super::groups::FoundGroups;
+use super::groups::{Below, FoundGroups};
 use nearkin_input::fields::Fields;
 use nearkin_input::source::RowOptions;
 use nearkin_kit::failure::Failure;
@@ -16,14 +16,29 @@ use nearkin_kit::input::content::Reading;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::output::row_count::EqualRows;
 
 /// Number of files that are read together.
 const FILES: usize = 64;
+
+/// Most files that one is compared with that is not like the file that stays.
+const OTHERS: usize = 4;
+
+/// What the estimate found.
+#[derive(Default)]
+pub(super) struct Estimated {
+    pub(super) groups: FoundGroups,
+    /// Files that are like a near-copy only.
+    pub(super) below: Vec<Below>,
+    /// The cluster of each file: files of different clusters are not similar.
+    pub(super) clusters: HashMap<usize, usize>,
+}
 
 /// Confirmed groups, and what was taken out of the groups that the estimate found.
 #[derive(Default)]
 pub(super) struct Confirmed {
     pub(super) groups: FoundGroups,
+    pub(super) below: Vec<Below>,
     /// Files that differ from a similar one only in numbers, or in what is rare.
     pub(super) apart: u64,
     /// Files that could not be read again, or have changed since they were indexed.
@@ -62,22 +77,23 @@ impl Files<'_> {
     }
 }
 
-/// Confirms groups: the first file of each stays, if it can be read. `keys` has the key of each
-/// file in a group, by its position; files of lower positions are preferred. `references` are files
-/// that always stay.
+/// Confirms groups, and files that are like a near-copy only: the first file of each group stays,
+/// if it can be read. `keys` has the key of each file, by its position; files of lower positions
+/// are preferred. `references` are files that always stay.
 pub(super) fn groups(
     index: &Index,
-    found: &FoundGroups,
+    found: &Estimated,
     keys: &HashMap<usize, Vec<u8>>,
     (threshold, guard): (f64, Guard),
     references: &[usize],
 ) -> Result<Confirmed, Failure> {
     let mut leaders: BTreeMap<usize, Option<usize>> = BTreeMap::new();
-    for group in found {
+    for group in &found.groups {
         let Some(((first, _), others)) = group.split_first() else { continue };
         leaders.insert(*first, None);
         leaders.extend(others.iter().map(|(at, _)| (*at, Some(*first))));
     }
+    leaders.extend(found.below.iter().map(|one| (one.at, Some(one.of))));
     // Any file that stays may be the most similar one, not only the one that the estimate found.
     for at in references {
         leaders.entry(*at).or_insert(None);
@@ -91,6 +107,7 @@ pub(super) fn groups(
     let mut confirmed = Confirmed { unread, ..Confirmed::default() };
     let progress = Progress::start("comparing", Unit::Documents, Some(leaders.len() as u64));
     let mut groups: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
+    let mut alone = Vec::new();
     let all: Vec<(usize, Option<usize>)> = leaders.into_iter().collect();
     for (number, some) in all.chunks(FILES).enumerate() {
         interrupt::check()?;
@@ -100,16 +117,69 @@ pub(super) fn groups(
             let Some(document) = document else { continue };
             let of = judged(&mut judge, &files, (*at, *leader), &document)?;
             match of {
-                Of::None => {}
+                Of::None => alone.extend(leader.map(|_| *at)),
                 Of::Apart => confirmed.apart += 1,
                 Of::File(of, similarity) => groups.entry(of).or_default().push((*at, similarity)),
             }
         }
         progress.reached(((number + 1) * FILES) as u64);
     }
-    let group = |(first, others): (usize, Vec<_>)| [vec![(first, 1.0)], others].concat();
-    confirmed.groups = groups.into_iter().map(group).collect();
+    let near_copies: HashSet<usize> = groups.values().flatten().map(|(at, _)| *at).collect();
+    alone.retain(|at| !groups.contains_key(at));
+    for (first, others) in groups {
+        if near_copies.contains(&first) {
+            let below = |(at, similarity)| Below { of: first, at, similarity };
+            confirmed.below.extend(others.into_iter().map(below));
+        } else {
+            confirmed.groups.push([vec![(first, 1.0)], others].concat());
+        }
+    }
+    let mut clusters: HashMap<Option<&usize>, Vec<usize>> = HashMap::new();
+    for (at, _) in confirmed.groups.iter().flatten().filter(|_| !alone.is_empty()) {
+        clusters.entry(found.clusters.get(at)).or_default().push(*at);
+    }
+    for at in alone {
+        interrupt::check()?;
+        let named = clusters.get(&found.clusters.get(&at)).map_or(&[][..], Vec::as_slice);
+        confirmed.below.extend(like_another(&mut judge, &files, at, named)?);
+    }
     Ok(confirmed)
+}
+
+/// Compares a file that is not like the one that stays with others that are named: with those that
+/// the estimate finds most like it.
+fn like_another(
+    judge: &mut Judge,
+    files: &Files<'_>,
+    at: usize,
+    named: &[usize],
+) -> Result<Option<Below>, Failure> {
+    let signature = |at: &usize| match files.keys.get(at) {
+        Some(key) => files.index.signature(key),
+        None => Ok(None),
+    };
+    let Some(own) = signature(&at)? else { return Ok(None) };
+    let equal = EqualRows::for_params(files.index.params());
+    let mut rows = Vec::with_capacity(named.len());
+    for of in named {
+        if let Some(other) = signature(of)? {
+            rows.push((equal.between(&own, &other), *of));
+        }
+    }
+    rows.sort_unstable_by(|one, other| other.cmp(one));
+    let Some(document) = files.document(at)? else { return Ok(None) };
+    let fetch = &mut |rank: u64| files.again(rank);
+    let mut best: Option<Below> = None;
+    for (_, of) in rows.into_iter().take(OTHERS) {
+        let Some(overlap) = judge.overlap(&document, of as u64, fetch)? else { continue };
+        let similarity = overlap.similarity;
+        if best.is_none_or(|best| similarity > best.similarity)
+            && matches!(judge.decide(at as u64, &document, of as u64, fetch)?, Judgement::Stands)
+        {
+            best = Some(Below { of, at, similarity });
+        }
+    }
+    Ok(best)
 }
 
 /// The number of runs of words to expect: that of the shingles.

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::files::{ExaminedFiles, File, FileState};
+use super::files::{ExaminedFiles, File};
+use crate::file_state::FileState;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output;
@@ -56,6 +57,7 @@ fn same(
     };
     let hashes: Vec<(usize, io::Result<u128>)> =
         candidates.par_iter().map(hash_of).collect::<Result<_, Failure>>()?;
+    interrupt::check()?;
     let mut groups: BTreeMap<(u64, u128), Vec<usize>> = BTreeMap::new();
     for (at, hash) in hashes {
         let file = &files.all[at];
@@ -72,14 +74,14 @@ fn same(
 
 /// The hash of the first `most` bytes. Fails if the path now leads to another file, or if the file
 /// has changed since it was found.
-fn hash(found: &File, most: u64) -> io::Result<u128> {
+pub(super) fn hash(found: &File, most: u64) -> io::Result<u128> {
     let (mut hash, mut block) = (Xxh3::new(), Vec::new());
     each_block(found, most, &mut block, |bytes| hash.update(bytes))?;
     Ok(hash.digest128())
 }
 
 /// Reads the first `most` bytes of a file, block by block.
-pub(super) fn each_block(
+fn each_block(
     found: &File,
     most: u64,
     block: &mut Vec<u8>,
@@ -91,6 +93,9 @@ pub(super) fn each_block(
     let mut rest = most.min(found.state.bytes);
     block.resize(usize::try_from(rest).unwrap_or(BLOCK_BYTES).clamp(1, BLOCK_BYTES), 0);
     while rest > 0 {
+        if interrupt::came() {
+            return Err(io::Error::other("interrupted"));
+        }
         let wanted = usize::try_from(rest).unwrap_or(BLOCK_BYTES).min(block.len());
         match file.read(&mut block[..wanted]) {
             Ok(0) => break,

@@ -1,19 +1,17 @@
-//! The files that were found, in the order in which they are kept.
+//! The files that were found.
 
-#![expect(clippy::disallowed_types, reason = "looks at the user's files, never the index's")]
-
-use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::fs::Metadata;
-use std::io;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use super::folder::SearchedFolder;
+use super::preference::Preference;
+use super::programs::Owned;
+use crate::file_state::{FileState, Owner, owner};
 use crate::follow;
 use crate::follow::selection::Selection;
 use nearkin_input::on_disk::{self, FileId};
 use nearkin_input::raw::{SkippedFiles, key_of};
-use nearkin_kit::args::values::Stays;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 
@@ -25,45 +23,6 @@ pub(super) struct Name {
     pub(super) shown: PathBuf,
     /// Whether this is a hard link of its own, and not another way to one of the other names.
     pub(super) is_link: bool,
-}
-
-/// The state of a file, to recognise a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileState {
-    pub(super) id: Option<FileId>,
-    pub(super) bytes: u64,
-    modified: i128,
-    changed: i128,
-}
-
-impl FileState {
-    fn from_metadata(path: &Path, metadata: &Metadata) -> Self {
-        let (modified, changed) = times(metadata);
-        Self { id: on_disk::id(path, metadata), bytes: metadata.len(), modified, changed }
-    }
-
-    /// The state of a file that is open: its path may lead elsewhere by now.
-    pub(super) fn of_open(file: &std::fs::File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        let (modified, changed) = times(&metadata);
-        Ok(Self { id: on_disk::id_of_open(file), bytes: metadata.len(), modified, changed })
-    }
-}
-
-/// The times of the last change of the content and of the inode, in nanoseconds since 1970.
-#[cfg(unix)]
-fn times(metadata: &Metadata) -> (i128, i128) {
-    use std::os::unix::fs::MetadataExt as _;
-    let time = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    let modified = time(metadata.mtime(), metadata.mtime_nsec());
-    (modified, time(metadata.ctime(), metadata.ctime_nsec()))
-}
-
-#[cfg(not(unix))]
-fn times(metadata: &Metadata) -> (i128, i128) {
-    let since = metadata.modified().ok();
-    let since = since.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    (since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)), 0)
 }
 
 /// A file that was examined. It is one file however many paths lead to it.
@@ -80,27 +39,26 @@ pub(super) struct File {
     /// Whether it also has a name in a folder to search.
     pub(super) searched: bool,
     /// The number of its folder among those given.
-    folder: usize,
-}
-
-/// Owner, group and mode.
-pub(super) type Owner = (u32, u32, u32);
-
-#[cfg(unix)]
-fn owner(metadata: &Metadata) -> Owner {
-    use std::os::unix::fs::MetadataExt as _;
-    (metadata.uid(), metadata.gid(), metadata.mode())
-}
-
-#[cfg(not(unix))]
-fn owner(_: &Metadata) -> Owner {
-    (0, 0, 0)
+    pub(super) folder: usize,
+    pub(super) preference: Preference,
+    /// What program needs the file at its place.
+    pub(super) program: Option<Owned>,
 }
 
 impl File {
     /// The name by which the file is read, and kept.
     pub(super) fn path(&self) -> &Path {
         self.names.first().map_or(Path::new(""), |name| &name.path)
+    }
+
+    /// The first name, as the user spells its folder.
+    pub(super) fn shown(&self) -> &Path {
+        self.names.first().map_or(Path::new(""), |name| &name.shown)
+    }
+
+    /// Whether the file is never removed, whichever files are copies of it.
+    pub(super) fn stays(&self) -> bool {
+        self.against || self.program.is_some()
     }
 
     /// The names that are hard links of their own.
@@ -116,19 +74,16 @@ impl File {
         self.against |= looked.against;
         self.searched |= !looked.against;
     }
-
-    fn name_characters(&self) -> usize {
-        let name = self.path().file_name().unwrap_or_default();
-        name.to_string_lossy().chars().count()
-    }
 }
 
 /// All files that were examined.
 #[derive(Debug, Default)]
 pub(super) struct ExaminedFiles {
-    /// Ordered so that the first file of a group is the one to keep.
+    /// In the end ordered so that the first file of a group is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
+    /// What symbolic links lead to.
+    pub(super) targets: Vec<PathBuf>,
     /// Number of files whose texts were not compared.
     pub(super) skipped: SkippedFiles,
 }
@@ -140,13 +95,14 @@ impl ExaminedFiles {
         folders: &[SearchedFolder],
         selection: &Selection,
         preferred: &[PathBuf],
-        keep: Option<Stays>,
     ) -> Result<Self, Failure> {
         let mut files = Self::default();
         let mut places: HashMap<FileId, usize> = HashMap::new();
         let mut metadata_of: Vec<Metadata> = Vec::new();
         for looked in folders {
-            for (path, metadata) in follow::files_in(&looked.path, selection)? {
+            let targets = &mut files.targets;
+            let link = |link: &Path| targets.extend(fs::canonicalize(link));
+            for (path, metadata) in follow::files_in(&looked.path, selection, link)? {
                 interrupt::check()?;
                 if metadata.len() == 0 {
                     files.empty += 1;
@@ -172,6 +128,8 @@ impl ExaminedFiles {
                     against: looked.against,
                     searched: !looked.against,
                     folder,
+                    preference: Preference::default(),
+                    program: None,
                 });
                 metadata_of.push(metadata);
             }
@@ -179,28 +137,12 @@ impl ExaminedFiles {
         for (file, metadata) in files.all.iter_mut().zip(&metadata_of) {
             measure(file, metadata);
         }
-        files.sort(keep);
         Ok(files)
     }
 
     /// Number of paths to a file that is known by another path.
     pub(super) fn more_names(&self) -> u64 {
         self.all.iter().map(|file| file.names.len() as u64 - 1).sum()
-    }
-
-    /// Orders the files as they are kept: those of `--against` first.
-    fn sort(&mut self, keep: Option<Stays>) {
-        self.all.sort_by_cached_key(|file| {
-            let (modified, name) = (file.state.modified, file.name_characters());
-            let rule = match keep {
-                None | Some(Stays::First) => (0, 0),
-                Some(Stays::Oldest) => (modified, 0),
-                Some(Stays::Newest) => (-modified, 0),
-                Some(Stays::Shortest) => (0, name),
-            };
-            let then = if keep == Some(Stays::First) { (0, 0) } else { (modified, name) };
-            (Reverse(file.against), rule, file.folder, then, file.path().to_owned())
-        });
     }
 }
 

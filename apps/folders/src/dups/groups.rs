@@ -3,9 +3,21 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::files::{ExaminedFiles, File};
+use super::order;
+use crate::mount;
+use nearkin_kit::args::values::Stays;
 
 /// Groups of files as they are found: each file with its similarity to the first one.
 pub(super) type FoundGroups = Vec<Vec<(usize, f64)>>;
+
+/// A file that is like another one, and in no group: it is named below that one, and left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Below {
+    /// The other one.
+    pub(super) of: usize,
+    pub(super) at: usize,
+    pub(super) similarity: f64,
+}
 
 /// A group of files; the first is the one to keep. There is at least one.
 #[derive(Debug, Clone)]
@@ -14,11 +26,15 @@ pub(super) struct Group {
     pub(super) files: Vec<(usize, f64)>,
     /// Bytes on the disk that are freed if only the files that stay are left.
     pub(super) freed: u64,
+    /// The rule by which the first file stays, for a program and for a person.
+    pub(super) reason: (&'static str, &'static str),
+    /// Files that are like one of these files only.
+    pub(super) below: Vec<Below>,
 }
 
 impl Group {
     pub(super) fn new(files: Vec<(usize, f64)>) -> Self {
-        Self { files, freed: 0 }
+        Self { files, freed: 0, reason: ("", ""), below: Vec::new() }
     }
 
     /// The file to keep.
@@ -26,10 +42,21 @@ impl Group {
         &all.all[self.files[0].0]
     }
 
+    /// The files that are like this one only.
+    pub(super) fn below(&self, of: usize) -> impl Iterator<Item = &Below> {
+        self.below.iter().filter(move |one| one.of == of)
+    }
+
+    /// Copies that are left because a program needs them.
+    pub(super) fn left<'a>(&self, all: &'a ExaminedFiles) -> impl Iterator<Item = &'a File> {
+        let others = self.files.iter().skip(1).map(|(at, _)| &all.all[*at]);
+        others.filter(|file| !file.against && file.program.is_some())
+    }
+
     /// The files that need not be kept.
     pub(super) fn redundant<'a>(&self, all: &'a ExaminedFiles) -> impl Iterator<Item = &'a File> {
         let others = self.files.iter().skip(1).map(|(at, _)| &all.all[*at]);
-        others.filter(|file| !file.against)
+        others.filter(|file| !file.stays())
     }
 }
 
@@ -78,7 +105,7 @@ impl Groups {
             for (at, similarity) in group.files {
                 let file = &files.all[at];
                 let device = file.state.id.map(|id| id.device);
-                let place = (device, super::mount::mount_id(file.path()));
+                let place = (device, mount::mount_id(file.path()));
                 parts.entry(place).or_default().push((at, similarity));
             }
             self.elsewhere += parts.len() as u64 - 1;
@@ -98,12 +125,14 @@ impl Groups {
         self.exact = split.into_iter().filter(|files| files.len() > 1).map(Group::new).collect();
     }
 
-    /// Computes the bytes that could be freed, and orders the groups by them.
-    pub(super) fn measure(&mut self, files: &ExaminedFiles) {
+    /// Computes the bytes that could be freed, and orders the groups by them; says why the first
+    /// file of each stays.
+    pub(super) fn measure(&mut self, files: &ExaminedFiles, keep: Option<Stays>) {
         for groups in [&mut self.exact, &mut self.near] {
             for group in &mut *groups {
                 let freed = group.redundant(files).map(|file| file.freed).sum();
                 group.freed = freed;
+                group.reason = order::reason(files, &group.files, keep);
             }
             groups.sort_by(|one, other| {
                 let path = |group: &Group| group.kept(files).path();

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use nearkin::{Index, Signature};
 use rayon::prelude::*;
 
-use super::confirm::{self, Confirmed};
+use super::confirm::{self, Confirmed, Estimated};
 use super::files::{self, ExaminedFiles};
-use super::groups::{FoundGroups, Group};
+use super::groups::{Below, FoundGroups, Group};
 use crate::args::dups::Dups;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
@@ -62,8 +62,8 @@ pub(super) fn groups(
     let snapshot = index.snapshot();
     let clusters = snapshot.clusters_with(threshold, &mut progress.callback())?;
     let alike = Alike { index, equal: EqualRows::for_params(index.params()), threshold };
-    let (mut found, mut keys) = (Vec::new(), HashMap::new());
-    for cluster in clusters {
+    let (mut found, mut keys) = (Estimated::default(), HashMap::new());
+    for (nth, cluster) in clusters.enumerate() {
         interrupt::check()?;
         // Positions are in the order in which files are kept. A file with several names has several
         // documents, all with the same text.
@@ -84,31 +84,48 @@ pub(super) fn groups(
         }
         keys.extend(members);
         if against {
-            found.extend(like_references(signed, files, &alike)?);
+            found.groups.extend(like_references(signed, files, &alike)?);
         } else {
-            found.extend(like_the_first(signed, &alike)?);
+            found.clusters.extend(signed.iter().map(|(at, _)| (*at, nth)));
+            let (groups, below) = like_the_first(signed, &alike)?;
+            found.groups.extend(groups);
+            found.below.extend(below);
         }
     }
     let mut near = Near::default();
     if !args.estimate {
         let references: Vec<usize> =
             keys.keys().copied().filter(|at| against && files.all[*at].against).collect();
-        let Confirmed { groups, apart, unread } =
+        let Confirmed { groups, below, apart, unread } =
             confirm::groups(index, &found, &keys, (threshold, args.guard), &references)?;
-        (found, near.apart, near.unread) = (groups, apart, unread);
+        (near.apart, near.unread) = (apart, unread);
+        (found.groups, found.below) = (groups, below);
     }
     if against {
-        add_copies(&mut found, exact);
+        add_copies(&mut found.groups, exact);
     }
-    near.groups = found.into_iter().map(Group::new).collect();
+    near.groups = found.groups.into_iter().map(Group::new).collect();
+    let members = near.groups.iter().enumerate();
+    let members =
+        members.flat_map(|(nth, group)| group.files.iter().map(move |(at, _)| (*at, nth)));
+    let group_of: HashMap<usize, usize> = members.collect();
+    for one in found.below {
+        if let Some(nth) = group_of.get(&one.of) {
+            near.groups[*nth].below.push(one);
+        }
+    }
     Ok(near)
 }
 
 /// Takes the first file and all that are like it; then the same with the rest. So a file is never
-/// called a near-copy because of a third one between it and the kept file.
-fn like_the_first(mut rest: Vec<Member>, alike: &Alike<'_>) -> Result<FoundGroups, Failure> {
-    let mut found = Vec::new();
-    while rest.len() > 1 {
+/// called a near-copy because of a third one between it and the kept file: if it is like such a
+/// third one only, it is named below that one.
+fn like_the_first(
+    mut rest: Vec<Member>,
+    alike: &Alike<'_>,
+) -> Result<(FoundGroups, Vec<Below>), Failure> {
+    let (mut found, mut near_copies, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+    while !rest.is_empty() {
         interrupt::check()?;
         let first = rest.remove(0);
         let similarity = |(_, other): &Member| alike.similarity(&first.1, other);
@@ -117,16 +134,30 @@ fn like_the_first(mut rest: Vec<Member>, alike: &Alike<'_>) -> Result<FoundGroup
         let mut left = Vec::new();
         for (member, similarity) in rest.into_iter().zip(similarities) {
             match similarity {
-                Some(similarity) => group.push((member.0, similarity)),
+                Some(similarity) => {
+                    group.push((member.0, similarity));
+                    near_copies.push(member);
+                }
                 None => left.push(member),
             }
         }
         if group.len() > 1 {
             found.push(group);
+        } else {
+            alone.push(first);
         }
         rest = left;
     }
-    Ok(found)
+    let below = |(at, signature): &Member| {
+        interrupt::check()?;
+        let similarities = near_copies.iter().filter_map(|(of, other)| {
+            let similarity = alike.similarity(signature, other)?;
+            Some(Below { of: *of, at: *at, similarity })
+        });
+        Ok(similarities.max_by(|one, other| one.similarity.total_cmp(&other.similarity)))
+    };
+    let below: Result<Vec<Option<Below>>, Failure> = alone.par_iter().map(below).collect();
+    Ok((found, below?.into_iter().flatten().collect()))
 }
 
 /// Gives each searched file to the reference that it is most like.

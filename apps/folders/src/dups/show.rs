@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::files::{ExaminedFiles, File};
 use super::groups::{Group, Groups};
+use super::programs::Owned;
 use crate::args::dups::Dups;
 use nearkin_input::raw::{self, Reasons, SkippedFiles};
 use nearkin_kit::failure::Failure;
@@ -25,8 +26,12 @@ struct FileObject<'a> {
     bytes_on_disk: u64,
     /// Similarity to the first file of the group; 1 for exact copies.
     similarity: f64,
-    /// Whether the file is always kept: true for the first file, and for those of --against.
+    /// Whether the file is always kept: true for the first file, for those of --against, and for
+    /// those that a program needs.
     stays: bool,
+    /// What program needs the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<Owned>,
     /// Other paths to the same file: hard links, or the same folder through another mount.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     same_file: Vec<JsonBytes<'a>>,
@@ -36,7 +41,22 @@ struct FileObject<'a> {
 struct GroupObject<'a> {
     kind: &'a str,
     bytes_freed: u64,
+    /// The rule by which the first file stays.
+    kept_by: &'a str,
     files: Vec<FileObject<'a>>,
+    /// Files that are like one of these files only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    below: Vec<BelowObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct BelowObject<'a> {
+    path: JsonBytes<'a>,
+    bytes: u64,
+    /// The file that it is like.
+    of: JsonBytes<'a>,
+    /// Similarity to that file.
+    similarity: f64,
 }
 
 #[derive(Serialize)]
@@ -50,8 +70,12 @@ struct TotalsObject<'a> {
     near_bytes_freed: u64,
     /// Files that are similar to another one, but differ in numbers, or in what is rare.
     near_apart: u64,
+    /// Files that are like another one of a group only.
+    near_below: u64,
     /// Files that could not be read again to be compared.
     near_unread: u64,
+    /// Copies of both kinds that are left because a program needs them.
+    program_copies: u64,
     /// Number of files whose texts were not compared, by kind of reason.
     texts_not_read: BTreeMap<&'static str, u64>,
     /// What may be done about some of them, with their number.
@@ -92,7 +116,9 @@ pub(super) fn show(
             near_copies,
             near_bytes_freed: near_bytes,
             near_apart: groups.apart,
+            near_below: below(groups),
             near_unread: groups.unread,
+            program_copies: left(groups, files).values().sum(),
             texts_not_read: raw::by_kind(&files.skipped.reasons),
             texts_not_read_advice: advice(&files.skipped.reasons).collect(),
             doubts: doubts::counts(),
@@ -101,7 +127,7 @@ pub(super) fn show(
     output.flush()?;
     for (kind, groups) in [("exact", exact), ("near", near)] {
         let all = groups.len() as u64;
-        let place = if args.script.is_some() { " (also in the script)" } else { "" };
+        let place = if args.plan.is_some() { " (also in the plan)" } else { "" };
         let what = format!("groups of {kind} copies{place}");
         output::note_limit(all.min(limit as u64), all, &what);
     }
@@ -115,6 +141,7 @@ pub(super) fn show(
     };
     line(exact_copies, "exact copy", "exact copies", exact, exact_bytes);
     note_unlinked(groups);
+    note_left(groups, files);
     if !args.exact {
         line(near_copies, "near-copy", "near-copies", near, near_bytes);
         note_apart(groups);
@@ -123,8 +150,43 @@ pub(super) fn show(
     Ok(())
 }
 
+/// The number of copies that programs need, by kind.
+fn left(groups: &Groups, files: &ExaminedFiles) -> BTreeMap<Owned, u64> {
+    let mut left = BTreeMap::new();
+    let all = groups.exact.iter().chain(&groups.near).flat_map(|group| group.left(files));
+    for what in all.filter_map(|file| file.program) {
+        *left.entry(what).or_default() += 1;
+    }
+    left
+}
+
+/// Says which copies are left because a program needs them.
+fn note_left(groups: &Groups, files: &ExaminedFiles) {
+    let left = left(groups, files);
+    if left.is_empty() {
+        return;
+    }
+    let copies = counted(left.values().sum(), "copied file");
+    let kinds: Vec<_> = left.iter().map(|(what, n)| format!("{} {what}", grouped(*n))).collect();
+    let kinds = kinds.join(", ");
+    output::note(format!(
+        "{copies} left, because programs need them ({kinds}); --programs counts them"
+    ));
+}
+
+/// The number of files that are like another one of a group only.
+fn below(groups: &Groups) -> u64 {
+    groups.near.iter().map(|group| group.below.len() as u64).sum()
+}
+
 /// Says which similar files are no near-copies.
 fn note_apart(groups: &Groups) {
+    if below(groups) > 0 {
+        let files = counted(below(groups), "file");
+        output::note(format!(
+            "{files} similar to another one of a group only: named below it, and left"
+        ));
+    }
     if groups.apart > 0 {
         let files = counted(groups.apart, "file");
         output::note(format!(
@@ -186,7 +248,7 @@ fn note_unread(skipped: &SkippedFiles) {
     }
 }
 
-/// With `--link`: copies that the script does not link, and why.
+/// With `--link`: copies that the plan does not link, and why.
 fn note_unlinked(groups: &Groups) {
     if groups.other_owner > 0 {
         let copies = counted(groups.other_owner, "file");
@@ -228,31 +290,67 @@ fn print<'a>(
                 bytes: file.state.bytes,
                 bytes_on_disk: file.freed,
                 similarity,
-                stays: nth == 0 || file.against,
+                stays: nth == 0 || file.stays(),
+                program: file.program,
                 same_file: names.collect(),
             }
         };
-        let files = members.map(file).collect();
-        return output.object(&GroupObject { kind, bytes_freed: group.freed, files });
+        let objects = members.map(file).collect();
+        let shown = |at: usize| JsonBytes(bytes(files.all[at].shown()));
+        let below = group.below.iter().map(|one| BelowObject {
+            path: shown(one.at),
+            bytes: files.all[one.at].state.bytes,
+            of: shown(one.of),
+            similarity: one.similarity,
+        });
+        return output.object(&GroupObject {
+            kind,
+            bytes_freed: group.freed,
+            kept_by: group.reason.0,
+            files: objects,
+            below: below.collect(),
+        });
     }
     let number = counted(group.files.len() as u64, "file");
     let freed = output::bytes(group.freed);
     output.line(format_args!("{kind:<5}  {number}, {freed} could be freed"))?;
-    for (nth_member, file, similarity) in members {
+    for (nth, (at, similarity)) in group.files.iter().enumerate() {
         // The first file is the one that the others are compared with.
-        let similarity = match nth_member {
-            0 => SimilarityText::Exact(similarity),
-            _ => SimilarityText::Estimate(similarity),
+        let similarity = match nth {
+            0 => SimilarityText::Exact(*similarity),
+            _ => SimilarityText::Estimate(*similarity),
         };
-        for (nth, name) in file.names.iter().enumerate() {
-            let name = visible(bytes(&name.shown));
-            let note = if nth == 0 { "" } else { "  (the same file)" };
-            if kind == "exact" {
-                output.line(format_args!("  {name}{note}"))?;
-            } else {
-                output.line(format_args!("  {similarity}  {name}{note}"))?;
-            }
+        print_file(kind, nth, &files.all[*at], similarity, output)?;
+        for one in group.below(*at) {
+            let name = visible(bytes(files.all[one.at].shown()));
+            let similarity = SimilarityText::Estimate(one.similarity);
+            let note = "(like the one above only)";
+            output.line(format_args!("    {similarity}  {name}  {note}"))?;
         }
     }
     output.line("")
+}
+
+/// A line for each name of a file.
+fn print_file(
+    kind: &str,
+    nth: usize,
+    file: &File,
+    similarity: SimilarityText,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    for (nth_name, name) in file.names.iter().enumerate() {
+        let name = visible(name.shown.as_os_str().as_encoded_bytes());
+        let note = match file.program.filter(|_| nth > 0) {
+            _ if nth_name > 0 => "  (the same file)".to_owned(),
+            Some(what) => format!("  (left: {what})"),
+            None => String::new(),
+        };
+        if kind == "exact" {
+            output.line(format_args!("  {name}{note}"))?;
+        } else {
+            output.line(format_args!("  {similarity}  {name}{note}"))?;
+        }
+    }
+    Ok(())
 }

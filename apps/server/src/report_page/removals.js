@@ -161,9 +161,11 @@ function removalStrip() {
           "those that stay is similar to it. It deletes no file.",
       ),
       paragraph(
-        "To delete exact copies of files, ",
-        code("nearkin dups FOLDER --script clean.sh"),
-        " writes a script that compares each file byte by byte before it deletes it.",
+        "To remove exact copies of files, ",
+        code("nearkin dups FOLDER --plan plan.txt"),
+        " writes a plan. ",
+        code("nearkin apply plan.txt"),
+        " compares each file byte by byte, and moves it to the trash.",
       ),
     ),
   );

@@ -41,6 +41,111 @@ fn the_user_says_which_file_stays() {
     assert!(groups[0].starts_with("exact d/x.txt "), "{groups:?}");
 }
 
+/// A share and its backup, all files of one time: the living copy stays.
+#[cfg(unix)]
+#[test]
+fn the_living_copy_stays() {
+    for (live, backup, rule) in [
+        ("HR", "Backup 2023/HR", "name"),
+        ("HR", "Alt", "name"),
+        ("Sales", "Archiv/Sales", "name"),
+        ("x", "a_old", "name"),
+        ("x", "C\u{f3}pia de x", "name"),
+        ("x", "\u{30d0}\u{30c3}\u{30af}\u{30a2}\u{30c3}\u{30d7}", "name"),
+        ("old", "backup/old", "depth"),
+        ("x/HR", "2023-11/disk/HR", "depth"),
+        ("x", "a", "unique_files"),
+        ("x/deep", "a/deep", "unique_files"),
+    ] {
+        for keep in ["", " --keep oldest", " --keep newest"] {
+            let scratch = Scratch::new();
+            for at in 0..3 {
+                for folder in [live, backup] {
+                    write_old(&scratch, &format!("s/{folder}/{at}.txt"), &format!("file {at}"), 9);
+                }
+            }
+            // In the folder above, if there is one: nothing beside the copies sets them apart.
+            let top = live.split('/').next().unwrap();
+            write_old(&scratch, &format!("s/{top}/new.txt"), "since then", 1);
+            let ran = scratch.ok(&format!("dups s --exact{keep} --json"));
+            let objects = ran.objects();
+            assert_eq!(objects.len(), 4, "{ran:?}", ran = ran.stdout);
+            for group in &objects[..3] {
+                let kept = slashes(group["files"][0]["path"].as_str().unwrap());
+                assert!(kept.starts_with(&format!("s/{live}/")), "{live} {backup}{keep}: {group}");
+                assert_eq!(group["kept_by"], rule, "{live} {backup}{keep}: {group}");
+            }
+        }
+    }
+    let scratch = Scratch::new();
+    for (name, days) in [("d/a (1).pdf", 9), ("d/a.pdf", 2), ("e/b.pdf", 1)] {
+        write_old(&scratch, name, "content", days);
+    }
+    let kept_by = |arguments: &str| {
+        let group = scratch.ok(&format!("dups {arguments} --exact --json")).objects().remove(0);
+        let path = slashes(group["files"][0]["path"].as_str().unwrap());
+        format!("{path} {}", group["kept_by"].as_str().unwrap())
+    };
+    assert_eq!(kept_by("d"), "d/a.pdf name");
+    assert_eq!(kept_by("d --keep oldest"), "d/a (1).pdf keep");
+    assert_eq!(kept_by("d --keep first"), "d/a (1).pdf path");
+    assert_eq!(kept_by("e d"), "e/b.pdf folder");
+    assert_eq!(kept_by("d --against e"), "e/b.pdf against");
+    scratch.ok("dups d --exact --plan p");
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    assert!(plan.contains("; the first stays: the other name says that it is a copy\n"), "{plan}");
+}
+
+/// Copies inside programs are named, and left; a person's file beside them stays, too.
+#[cfg(unix)]
+#[test]
+fn what_programs_need_is_left() {
+    let scratch = Scratch::new();
+    for (number, left) in [
+        (1, "app1/node_modules/left/index.js"),
+        (1, "app2/node_modules/left/index.js"),
+        (2, "lib/python3/site-packages/x/data.txt"),
+        (3, "tree/sub/notes.txt"),
+        (4, "pkg/sub/readme.txt"),
+        (5, "Some.app/icon.png"),
+        (6, "linked.txt"),
+        (7, "releases/3/x"),
+    ] {
+        let content = format!("content {number}");
+        scratch.write(&format!("d/{left}"), &content);
+        // Neither the name nor the place makes this one stay, but that the others are left.
+        scratch.write(&format!("d/old/deep/deep/deep/mine {number}.txt"), &content);
+    }
+    scratch.write("d/tree/.git/HEAD", "ref");
+    scratch.write("d/pkg/__init__.py", "");
+    scratch.write("d/old/deep/second.txt", "content 1");
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, scratch.path(name)).unwrap();
+    };
+    link("../linked.txt", "d/old/link");
+    link("../releases/3", "d/old/current");
+    // Everything lies below this one: it makes no target of anything.
+    link("../..", "d/old/up");
+    let ran = scratch.ok("dups d --exact --plan p --json");
+    let (groups, totals) = read(&ran);
+    assert_eq!(groups.len(), 7, "{groups:?}");
+    for group in &groups {
+        assert!(group.starts_with("exact d/old/deep/"), "{group}");
+    }
+    assert_eq!((&totals["exact_copies"], &totals["program_copies"]), (&1.into(), &8.into()));
+    let said = "8 copied files left, because programs need them (1 a link leads to it, 1 a link \
+        leads to its folder, 1 in a git work tree, 1 in a package, 1 in an application, 2 in \
+        node_modules, 1 in site-packages); --programs counts them";
+    ran.says(&[said]);
+    scratch.ok("dups d --exact").prints("  d/linked.txt  (left: a link leads to it)\n");
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    assert_eq!(plan.lines().filter(|line| line.starts_with("remove\t")).count(), 1, "{plan}");
+    assert!(plan.contains("# left, because a program needs it (in a git work tree):\n# remove\t"));
+    let (groups, totals) = dups(&scratch, "d --exact --programs");
+    assert_eq!((&totals["exact_copies"], &totals["program_copies"]), (&9.into(), &0.into()));
+    assert!(groups.contains(&"exact d/linked.txt d/old/deep/deep/deep/mine 6.txt".to_owned()));
+}
+
 #[test]
 fn files_can_be_left_out() {
     let scratch = with_copies();
@@ -78,6 +183,22 @@ fn a_near_copy_is_similar_to_the_kept_file() {
     let (groups, totals) = dups(&scratch, "d --keep first");
     assert_eq!(groups, ["near d/1 d/2"]);
     assert_eq!(totals["near_bytes_freed"], on_disk(&scratch.path("d/2")));
+    // What is like the near-copy only stands below it, and is not counted.
+    for options in ["", " --estimate"] {
+        let ran = scratch.ok(&format!("dups d --keep first{options} --json --plan p"));
+        let objects = ran.objects();
+        let below = objects[0]["below"].as_array().unwrap();
+        assert_eq!((&below[0]["path"], &below[0]["of"]), (&"d/3".into(), &"d/2".into()));
+        assert!(below.len() == 1 && below[0]["similarity"].as_f64().unwrap() >= 0.8, "{below:?}");
+        assert_eq!((&objects[1]["near_copies"], &objects[1]["near_below"]), (&1.into(), &1.into()));
+        ran.says(&["1 file similar to another one of a group only"]);
+    }
+    let ran = scratch.ok("dups d --keep first");
+    assert!(ran.stdout.contains("d/2\n    0.8"), "{}", ran.stdout);
+    ran.prints("d/3  (like the one above only)\n");
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    assert!(plan.contains("# similar to this one only, 0.8"), "{plan}");
+    assert_eq!(plan.matches("remove\t").count(), 1, "{plan}");
     // What is left forms groups of its own.
     scratch.write("d/4", changed(0..45));
     let mut groups = dups(&scratch, "d --keep first").0;
@@ -90,6 +211,27 @@ fn a_near_copy_is_similar_to_the_kept_file() {
             assert!(file["similarity"].as_f64().unwrap() >= 0.7, "{object}");
         }
     }
+}
+
+/// Where the estimate puts a file into a group and its shingles do not, it is compared with the
+/// others of the group.
+#[test]
+fn a_draft_that_only_the_estimate_finds_similar_is_named() {
+    let scratch = Scratch::new();
+    // 24 replaced words leave .784 of the shingles of the first, and .868 of those of the second.
+    // With these words the estimate is .835 and .9.
+    for (name, words) in [("1", 0..0), ("2", 0..12), ("3", 0..24)] {
+        let words: Vec<_> =
+            changed(words).split(' ').map(|word| word.replacen('w', "wax", 1)).collect();
+        scratch.write(&format!("d/{name}"), words.join(" "));
+    }
+    let (groups, _) = dups(&scratch, "d --keep first --estimate");
+    assert_eq!(groups, ["near d/1 d/2 d/3"], "this tests nothing");
+    let objects = scratch.ok("dups d --keep first --json").objects();
+    let below = &objects[0]["below"][0];
+    assert_eq!((&below["path"], &below["of"]), (&"d/3".into(), &"d/2".into()), "{objects:?}");
+    assert!((below["similarity"].as_f64().unwrap() - 0.868).abs() < 0.001, "{below}");
+    assert_eq!((&objects[1]["near_copies"], &objects[1]["near_below"]), (&1.into(), &1.into()));
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! What a run has done, in numbers.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::journal::Deed;
+use crate::plan::name;
+use nearkin_kit::output::{self, grouped};
+
+/// What was done.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Tally {
+    pub(super) trashed: u64,
+    pub(super) deleted: u64,
+    pub(super) linked: u64,
+    pub(super) brought_back: u64,
+    /// Files that stay, and lines that are not understood.
+    pub(super) stayed: u64,
+    /// Files that were not there any more, or were links already.
+    pub(super) absent: u64,
+    /// What the files in the trash take on the disk until it is emptied.
+    pub(super) bytes_trashed: u64,
+    pub(super) bytes_freed: u64,
+    /// Where all of it is listed.
+    pub(super) journal: String,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, deed: Deed, bytes: u64) {
+        match deed {
+            Deed::Trash => {
+                self.trashed += 1;
+                self.bytes_trashed += bytes;
+            }
+            Deed::Delete => {
+                self.deleted += 1;
+                self.bytes_freed += bytes;
+            }
+            Deed::Link => {
+                self.linked += 1;
+                self.bytes_freed += bytes;
+            }
+        }
+    }
+
+    pub(super) fn stays(&mut self, plan: &Path, line: usize, file: &Path, why: &str) {
+        self.stayed += 1;
+        let (plan, file) = (plan.display(), name::encode(file));
+        output::warn(format!("{plan}:{line}: {file} stays: {why}"));
+    }
+
+    pub(super) fn text(&self, if_nothing: &str) -> String {
+        let numbers = [
+            (self.trashed, "moved to the trash"),
+            (self.deleted, "deleted"),
+            (self.linked, "linked"),
+            (self.brought_back, "brought back"),
+            (self.stayed, "stayed"),
+            (self.absent, "already gone or linked"),
+        ];
+        let parts = numbers.iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<_> = parts.map(|(n, what)| format!("{} {what}", grouped(*n))).collect();
+        if parts.is_empty() { if_nothing.to_owned() } else { parts.join(", ") }
+    }
+}

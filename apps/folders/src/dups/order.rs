@@ -1,0 +1,135 @@
+//! Orders the files, so that the first one of each group is the one that stays.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::copy_names::CopyNames;
+use super::files::{ExaminedFiles, File};
+use super::preference::Preference;
+use super::programs::Programs;
+use crate::args::dups::Dups;
+use nearkin_kit::args::values::Stays;
+
+/// Why the first of some files stays: the rule that sets it apart from the next one.
+pub(super) fn reason(
+    files: &ExaminedFiles,
+    group: &[(usize, f64)],
+    keep: Option<Stays>,
+) -> (&'static str, &'static str) {
+    let next = group.iter().skip(1).map(|(at, _)| *at).min();
+    let (Some((first, _)), Some(next)) = (group.first(), next) else {
+        return ("against", "it is in a folder of --against");
+    };
+    files.all[*first].preference.over(&files.all[next].preference, keep)
+}
+
+/// Orders the files as they are kept. `folders` are those given, in the order in which their files
+/// are kept. Returns the groups of exact copies with the new positions.
+pub(super) fn order(
+    files: &mut ExaminedFiles,
+    exact: &[Vec<usize>],
+    folders: &[PathBuf],
+    args: &Dups,
+) -> Vec<Vec<usize>> {
+    let keep = args.keep;
+    let copies: HashSet<usize> = exact.iter().flatten().copied().collect();
+    if !args.programs {
+        let mut programs = Programs::new(folders, std::mem::take(&mut files.targets));
+        for (at, file) in files.all.iter_mut().enumerate() {
+            // Only these can be in a group.
+            if !args.exact || copies.contains(&at) {
+                file.program = file.names.iter().find_map(|name| programs.of_file(&name.path));
+            }
+        }
+    }
+    let unique = unique_below(files, &copies);
+    let mut names = CopyNames::new();
+    for at in 0..files.all.len() {
+        let file = &files.all[at];
+        let mut preference = preference(file, folders, keep, &mut names);
+        if keep != Some(Stays::First) && copies.contains(&at) {
+            let above = file.path().ancestors().skip(1);
+            let count = |folder: &Path| Reverse(unique.get(folder).copied().unwrap_or(0));
+            preference.unique = above.map(count).collect();
+        }
+        files.all[at].preference = preference;
+    }
+    let mut old: Vec<(usize, File)> =
+        std::mem::take(&mut files.all).into_iter().enumerate().collect();
+    old.sort_by(|(_, one), (_, other)| {
+        one.preference.cmp(&other.preference).then_with(|| one.path().cmp(other.path()))
+    });
+    let mut new = vec![0; old.len()];
+    for (at, (before, file)) in old.into_iter().enumerate() {
+        new[before] = at;
+        files.all.push(file);
+    }
+    let group = |group: &Vec<usize>| {
+        let mut group: Vec<usize> = group.iter().map(|at| new[*at]).collect();
+        group.sort_unstable();
+        group
+    };
+    exact.iter().map(group).collect()
+}
+
+fn preference(
+    file: &File,
+    folders: &[PathBuf],
+    keep: Option<Stays>,
+    names: &mut CopyNames,
+) -> Preference {
+    let (modified, path) = (file.state.modified, file.path());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name_characters = name.chars().count();
+    let first = Preference {
+        against: Reverse(file.against),
+        program: file.program.is_some(),
+        folder: file.folder,
+        ..Preference::default()
+    };
+    let rule = match keep {
+        Some(Stays::First) => return first,
+        None => (0, 0),
+        Some(Stays::Oldest) => (modified, 0),
+        Some(Stays::Newest) => (-modified, 0),
+        Some(Stays::Shortest) => (0, name_characters),
+    };
+    // Names above the folder are the same for all.
+    let folder = folders.get(file.folder);
+    let below = folder.and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
+    Preference {
+        rule,
+        copy_name: names.path_says_so(below),
+        modified,
+        depth: path.iter().count(),
+        name_characters,
+        ..first
+    }
+}
+
+/// The number of files without a copy below each folder.
+fn unique_below(files: &ExaminedFiles, copies: &HashSet<usize>) -> HashMap<PathBuf, u64> {
+    let mut found: HashMap<PathBuf, u64> = HashMap::new();
+    if copies.is_empty() {
+        return found;
+    }
+    let mut own: HashMap<&Path, u64> = HashMap::new();
+    let alone = files.all.iter().enumerate().filter(|(at, _)| !copies.contains(at));
+    for (_, file) in alone {
+        if let Some(folder) = file.path().parent() {
+            *own.entry(folder).or_default() += 1;
+        }
+    }
+    for (folder, count) in own {
+        for above in folder.ancestors() {
+            match found.get_mut(above) {
+                Some(all) => *all += count,
+                None => {
+                    found.insert(above.to_owned(), count);
+                }
+            }
+        }
+    }
+    found
+}
