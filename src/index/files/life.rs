@@ -33,7 +33,7 @@ pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
 /// Closes the index under its handles. See [`crate::Index::shutdown`].
 pub(crate) fn shut_down(core: &Core, background: &Background) -> Result<()> {
     commit::refuse_in_child(core)?;
-    // Both would wait for this call: the report of a compaction, and the thread that delivers events.
+    // Both would wait for this call: a report of a compaction, and the thread that delivers events.
     if core.is_reporting() || core.events.is_delivered_here() {
         return Err(Error::invalid(
             "shutdown was called by a progress report or an event listener of the same index, and \
