@@ -396,3 +396,16 @@ fn a_file_is_freed_with_its_last_name_only() {
     link("docs/b.txt", "elsewhere.txt");
     assert_eq!(free(&scratch), 0, "a name elsewhere keeps the file");
 }
+
+#[test]
+fn a_folder_of_files_is_told_how_to_become_an_index() {
+    let scratch = Scratch::new();
+    scratch.write("my papers/mit.txt", licence("MIT"));
+    for command in ["report --out r.html", "serve", "serve --read-only", "pairs", "stats"] {
+        let command: Vec<&str> = command.split(' ').chain(["my papers"]).collect();
+        let ran = scratch.run_split(&command).ends_with(2);
+        ran.says(&["`nearkin mirror 'my papers.nearkin' 'my papers'`"]);
+    }
+    scratch.run_split(&["mirror", "my papers.nearkin", "my papers"]).ends_with(0);
+    scratch.run_split(&["report", "my papers.nearkin", "--out", "page.html"]).ends_with(0);
+}

@@ -3,6 +3,7 @@
 //! This module opens, creates and closes indexes, and checks options against their parameters. It
 //! does not know the documents.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +30,30 @@ const PART_OF_WHOLE: f64 = 1.0 / 3.0;
 
 /// Opens an index read-only; other processes may use it meanwhile.
 pub fn to_read(dir: &Path) -> Result<Reader, Failure> {
-    mapped_or_not(dir, Options::default(), |options| Reader::open(dir, options)).map_err(not_opened)
+    let opened = mapped_or_not(dir, Options::default(), |options| Reader::open(dir, options));
+    opened.map_err(|error| not_shown(dir, error))
+}
+
+/// Explains why an index could not be opened whose documents are to be shown; maybe the folder is
+/// one of files.
+fn not_shown(dir: &Path, error: Error) -> Failure {
+    let is_of_files = error.kind() == ErrorKind::Invalid && dir.is_dir();
+    let failure = not_opened(error);
+    if is_of_files { failure.advise(&how_to_index(dir)) } else { failure }
+}
+
+/// How to make an index of the files of a folder.
+fn how_to_index(folder: &Path) -> String {
+    let in_shell = |path: &Path| {
+        let path = path.display().to_string();
+        let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+        if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+    };
+    let name = folder.file_name().unwrap_or_else(|| OsStr::new("files"));
+    let mut index = name.to_owned();
+    index.push(".nearkin");
+    let (index, folder) = (in_shell(Path::new(&index)), in_shell(folder));
+    format!("make an index of its files, `nearkin mirror {index} {folder}`, and give that: {index}")
 }
 
 /// Opens an existing index for writing.
@@ -199,7 +223,7 @@ pub fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failure> {
 pub fn to_serve(dir: &Path, ttl: Option<Duration>) -> Result<Option<Index>, Failure> {
     match open(dir, options(ttl)) {
         Err(error) if error.io_kind() == Some(std::io::ErrorKind::ReadOnlyFilesystem) => Ok(None),
-        opened => opened.map(Some).map_err(not_opened),
+        opened => opened.map(Some).map_err(|error| not_shown(dir, error)),
     }
 }
 
