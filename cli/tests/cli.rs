@@ -37,6 +37,8 @@ mod conditions;
 mod contained;
 #[path = "cli/cookbook.rs"]
 mod cookbook;
+#[path = "cli/damaged.rs"]
+mod damaged;
 #[path = "cli/dedup.rs"]
 mod dedup;
 #[path = "cli/dups.rs"]

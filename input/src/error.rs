@@ -11,11 +11,13 @@ pub struct Error {
     /// Advice on what to do next; empty if the message is enough.
     advice: String,
     is_of_wrong_input: bool,
+    is_of_damage: bool,
 }
 
 impl Error {
     pub(crate) fn new(message: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { message: message.into(), advice: advice.into(), is_of_wrong_input: false }
+        let (is_of_wrong_input, is_of_damage) = (false, false);
+        Self { message: message.into(), advice: advice.into(), is_of_wrong_input, is_of_damage }
     }
 
     /// An I/O error while reading a path that the user gave.
@@ -46,6 +48,17 @@ impl Error {
     /// Whether the input is in another format than the options say, so that a retry fails again.
     pub fn is_of_wrong_input(&self) -> bool {
         self.is_of_wrong_input
+    }
+
+    /// Marks the error as caused by what one file holds: other files can still be read.
+    pub(crate) fn of_damage(self) -> Self {
+        Self { is_of_damage: true, ..self }
+    }
+
+    /// Whether what a file holds cannot be read, in part or at all, so that only another file of
+    /// that name helps.
+    pub fn is_of_damage(&self) -> bool {
+        self.is_of_damage
     }
 
     /// The message and the advice on what to do next, which may be empty.

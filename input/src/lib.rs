@@ -21,6 +21,7 @@ pub mod fields;
 pub mod files;
 pub mod formats;
 pub mod guess;
+mod gunzip;
 pub mod inside;
 pub mod interrupt;
 pub mod lines;

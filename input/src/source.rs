@@ -3,7 +3,8 @@
 //! name, tables by .csv or .tsv. Rows of tables and of Parquet files become JSON lines.
 //!
 //! This module knows file formats, not the content of lines. Memory is bounded whatever the data
-//! claims: gzip needs 32 KiB, Zstandard one frame window, and windows above 128 MiB are refused.
+//! claims: gzip needs 32 KiB, Zstandard one frame window, and windows above 128 MiB are refused unless the
+//! user accepts them.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -28,21 +29,22 @@ mod rows_copy;
 mod scan;
 mod table;
 mod table_rows;
+mod unzstd;
 mod wanted;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use flate2::bufread::GzDecoder;
-
 use crate::Error;
 use crate::formats::decode;
 use crate::formats::decode::Utf8Reader;
+use crate::gunzip::GzipMembers;
 use crate::raw::STDIN;
 use crate::stdin::Stdin;
+use crate::words;
 
 #[cfg(feature = "parquet")]
 pub use bounded::{BoundedColumn, PagesBytes, StepValues, Steps, open as open_parquet};
@@ -54,6 +56,7 @@ pub use rows::not_for_json;
 pub use rows_copy::{RowCopy, check_same_columns};
 pub use table::{Cells, CsvTable, Row, Wrong};
 pub use table_rows::{TableRows, not_utf_8, wrong_row};
+pub use unzstd::set_window_max;
 pub use wanted::Wanted;
 
 /// Size of the reads from a decoder.
@@ -155,8 +158,14 @@ pub fn kind(path: &Path, options: &RowOptions) -> Result<SourceKind, Error> {
         return Ok(of_name());
     }
     let failed = |error: io::Error| Error::reading(path, &error);
-    let (_, packing) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
-    Ok(if packing == Packing::Parquet { SourceKind::Parquet } else { of_name() })
+    let packing = match unpacked(File::open(path).map_err(failed)?) {
+        Ok((_, packing)) => packing,
+        // The shard is named when it is read.
+        Err(_) if options.lenient => Packing::promised(path),
+        Err(error) => return Err(failed(error)),
+    };
+    let is_damaged = options.lenient && Packing::promised(path) == Packing::Parquet;
+    Ok(if packing == Packing::Parquet || is_damaged { SourceKind::Parquet } else { of_name() })
 }
 
 /// Whether a file is uncompressed lines of JSON in UTF-8, which can be read from any offset.
@@ -201,7 +210,8 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
         return Err(Error::new(format!("cannot read {name}: it is {what}"), ""));
     }
     let file = Counted { inner: File::open(path).map_err(failed)?, taken: Arc::clone(&taken) };
-    let (reader, packing) = unpacked(file).map_err(failed)?;
+    let damaged = |error: io::Error| Error::reading(path, &error).of_damage();
+    let (reader, packing) = unpacked(file).map_err(damaged)?;
     let promised = Packing::promised(path);
     if promised != Packing::None && promised != packing {
         let what = promised.name();
@@ -209,7 +219,8 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
             format!("{name} is no {what} file, despite its name"),
             "if it is truncated, restore it; if it is not compressed, remove the ending from its \
              name",
-        ));
+        )
+        .of_damage());
     }
     if packing == Packing::Parquet {
         let rows = rows::Rows::open(path, wanted, Arc::clone(&taken))?;
@@ -217,7 +228,7 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
         let (plain, has_mark) = (false, false);
         return Ok(Source { name, reader, taken, plain, has_mark, ends_ahead: None });
     }
-    let (reader, has_mark, is_unchanged) = decoded(reader).map_err(failed)?;
+    let (reader, has_mark, is_unchanged) = decoded(reader).map_err(damaged)?;
     let plain = packing == Packing::None && is_unchanged;
     Ok(Source { name, reader, taken, plain, has_mark, ends_ahead: None })
 }
@@ -282,41 +293,14 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     Ok(match packing {
         Packing::None | Packing::Parquet => (Box::new(whole), packing),
         Packing::Gzip => {
-            let inner = GzipMembers { member: Some(GzDecoder::new(buffered(whole))) };
+            let inner = GzipMembers::new(buffered(whole));
             (Box::new(Unpacked { inner, packing }), packing)
         }
         Packing::Zstandard => {
-            let inner = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
+            let inner = unzstd::Frames::new(buffered(whole))?;
             (Box::new(Unpacked { inner, packing }), packing)
         }
     })
-}
-
-/// Reads all members of a gzip file. `flate2::MultiGzDecoder` is not used: if the last member is
-/// followed by a few bytes that are no member, it reports a truncated member, while the right
-/// message is that the header is invalid.
-struct GzipMembers<R> {
-    /// `None` at the end of the file.
-    member: Option<GzDecoder<R>>,
-}
-
-impl<R: BufRead> Read for GzipMembers<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.member {
-            let count = member.read(buffer)?;
-            if count > 0 || buffer.is_empty() {
-                return Ok(count);
-            }
-            let behind = member.get_mut().fill_buf()?.first().copied();
-            let packed = self.member.take().map(GzDecoder::into_inner);
-            match behind {
-                None => {}
-                Some(0x1f) => self.member = packed.map(GzDecoder::new),
-                Some(_) => return Err(io::Error::other("invalid gzip header")),
-            }
-        }
-        Ok(0)
-    }
 }
 
 /// Counts the bytes read from a file.
@@ -356,7 +340,8 @@ fn explained(error: &io::Error, packing: Packing) -> io::Error {
             format!("extra bytes follow the {name} data")
         }
         _ if said.contains("too much memory") => {
-            format!("the {name} data needs more than 128 MiB of memory; decompress it first")
+            let most = words::bytes(unzstd::window_max());
+            format!("the {name} data needs a window of more than {most}: give --zstd-window 2G")
         }
         _ if error.raw_os_error().is_some() => said,
         _ => format!("the {name} data is damaged: {said}"),

@@ -6,6 +6,7 @@ pub enum Ended {
     Well = 0,
     /// The command ran, but found damage or a missing key.
     Amiss = 1,
-    /// The command ran, but skipped lines that it could not read, and `--lenient` was not given.
+    /// The command ran, but skipped lines that it could not read, and `--lenient` was not given; or
+    /// a file was damaged, and only its beginning was read.
     Skipped = 3,
 }

@@ -47,6 +47,8 @@ pub(crate) struct Rows {
     /// Encoded text. The first `given` bytes have already been returned.
     text: Vec<u8>,
     given: usize,
+    /// Why no more rows can be read. The rows before come first.
+    failed: Option<String>,
     taken: Arc<AtomicU64>,
 }
 
@@ -85,6 +87,7 @@ impl Rows {
             large: None,
             text,
             given,
+            failed: None,
             taken,
         })
     }
@@ -105,6 +108,20 @@ impl Rows {
             }
         }
         Ok(!self.text.is_empty())
+    }
+
+    /// Encodes the next rows; if that fails, those before the fault. Returns false if there are
+    /// none, at the end of the file or at the fault.
+    fn fill_or_fail(&mut self) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        if let Err(error) = self.fill() {
+            self.failed = Some(explained(&error));
+            let end = memchr::memrchr(b'\n', &self.text).map_or(0, |end| end + 1);
+            self.text.truncate(end);
+        }
+        !self.text.is_empty()
     }
 
     /// Reads the next rows, if necessary from the next row group. Returns false at the end of the
@@ -332,9 +349,11 @@ impl JsonColumn {
 impl Read for Rows {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.given == self.text.len() {
-            let filled = self.fill().map_err(|error| io::Error::other(explained(&error)))?;
-            if !filled {
-                return Ok(0);
+            if !self.fill_or_fail() {
+                return self
+                    .failed
+                    .as_ref()
+                    .map_or(Ok(0), |why| Err(io::Error::other(why.clone())));
             }
         }
         let rest = &self.text[self.given..];

@@ -70,12 +70,15 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let progress = Progress::start("reading", unit, total);
     let mut skips = Skips::new(request.args.lenient);
     let mut repetitive = Repetitive::default();
+    // The position after the last chunk, unless that chunk failed.
+    let mut appended = None;
     let ended = pipeline::run_with_positions(
         &mut input,
         Pace::Full,
         &progress,
         |raw| read(request, &reading, raw),
         |chunk, position| {
+            appended = None;
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
             let (chunk, ended) = skips::strictly(request.args.strict, chunk);
             let judged = skips.count(&chunk, &reading);
@@ -83,6 +86,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
             repetitive.add_lines(found.into_iter(), &progress);
             append(work, chunk, (&mut skips, &progress))?;
             ended.and(judged)?;
+            appended = position;
             if let Some(position) = position {
                 checkpoint(work, position, false)?;
             }
@@ -93,6 +97,9 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     skips.finish();
     reading.note_replaced();
     let position = input.position().unwrap_or_default();
+    if let (Err(_), Some(position)) = (&ended, appended) {
+        checkpoint(work, position, true)?;
+    }
     ended?;
     let counts = &work.state.counts;
     let lines = LineCounts { read: counts.read, skipped: counts.skipped, bad: counts.bad() };
@@ -113,7 +120,8 @@ pub(super) fn input(request: &Request<'_>, work: &Work, only: bool) -> Result<Li
     }
     let lines = LineFiles::new(request.files, request.rows.clone())?.with_stdin_in(copy);
     let mut wanted = request.fields.wanted();
-    wanted.only = only;
+    // Damage in a column that is not compared must be seen in both passes.
+    wanted.only = only && !request.rows.lenient;
     Ok(lines.with_columns(wanted))
 }
 
@@ -160,6 +168,12 @@ fn append(
 ) -> Result<(), Failure> {
     let mut skipped = Vec::new();
     for document in chunk {
+        let origin = match &document {
+            Ok(ReadLine::Document(document)) => &document.origin,
+            Ok(ReadLine::Blank(origin)) => origin,
+            Err(skipped) => &skipped.origin,
+        };
+        work.begin_file(place(origin).0);
         work.state.counts.read += 1;
         let pushed = match document {
             Ok(ReadLine::Document(document)) => push(work, *document),
