@@ -27,6 +27,8 @@ mod rows_copy;
 #[cfg(feature = "parquet")]
 mod rows_copy;
 mod scan;
+#[cfg(feature = "parquet")]
+mod sound_rows;
 mod table;
 mod table_rows;
 mod unzstd;

@@ -21,6 +21,7 @@ use serde_json::Number;
 
 use super::bounded::{self, PagesBytes};
 use super::columns::{self, JsonColumn};
+use super::sound_rows;
 use super::wanted::Wanted;
 use crate::Error as Failure;
 
@@ -49,6 +50,11 @@ pub(crate) struct Rows {
     given: usize,
     /// Why no more rows can be read. The rows before come first.
     failed: Option<String>,
+    /// Whether all columns are checked.
+    is_for_copy: bool,
+    /// The number of rows of the current row group before the damage that a check of all columns
+    /// has found, and what is damaged.
+    sound: Option<(u64, ParquetError)>,
     taken: Arc<AtomicU64>,
 }
 
@@ -88,6 +94,8 @@ impl Rows {
             text,
             given,
             failed: None,
+            is_for_copy: wanted.is_some_and(|wanted| wanted.is_for_copy),
+            sound: None,
             taken,
         })
     }
@@ -101,6 +109,12 @@ impl Rows {
                 self.encode()?;
             } else if self.values.iter().all(|values| !values.is_empty()) && !self.values.is_empty()
             {
+                if let Some((rows, wrong)) = &mut self.sound {
+                    if *rows == 0 {
+                        return Err(ParquetError::General(wrong.to_string()));
+                    }
+                    *rows -= 1;
+                }
                 self.text.push(b'{');
                 self.encode()?;
             } else if !self.read()? {
@@ -133,6 +147,10 @@ impl Rows {
             }
             let group = self.group_next;
             self.group_next += 1;
+            if self.is_for_copy {
+                let (rows, wrong) = sound_rows::count(&self.file, &self.path, group);
+                self.sound = wrong.map(|wrong| (rows, wrong));
+            }
             let open = |column: &JsonColumn| {
                 let place = (group, column.place);
                 bounded::BoundedColumn::open(&self.file, &self.path, place, &self.pages_bytes)

@@ -8,6 +8,7 @@ use std::io;
 use nearkin::{Signature, Variety};
 
 use super::deciding::Deciding;
+use super::format::OutputFormat;
 use super::ledger::{Entry, Kind, Text};
 use super::order;
 use super::request::Request;
@@ -121,7 +122,9 @@ pub(super) fn input(request: &Request<'_>, work: &Work, only: bool) -> Result<Li
     let lines = LineFiles::new(request.files, request.rows.clone())?.with_stdin_in(copy);
     let mut wanted = request.fields.wanted();
     // Damage in a column that is not compared must be seen in both passes.
-    wanted.only = only && !request.rows.lenient;
+    let is_lenient = request.rows.lenient;
+    wanted.is_for_copy = is_lenient && request.format == OutputFormat::Parquet;
+    wanted.only = only && (wanted.is_for_copy || !is_lenient);
     Ok(lines.with_columns(wanted))
 }
 
