@@ -203,7 +203,10 @@ mod tests {
         let mut wrong = packed.clone();
         let at = packed.len() - 6;
         wrong[at] ^= 1;
-        assert_eq!(read(&wrong, 999), (text, Some("the checksum of a member differs".to_owned())));
+        assert_eq!(
+            read(&wrong, 999),
+            (text.clone(), Some("the checksum of a member differs".to_owned()))
+        );
         // A flush ends a block at a whole byte; no block begins with these bits.
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(&text[..100_000]).unwrap();
