@@ -200,7 +200,7 @@ impl Records {
         Raw { origin: Origin::Line { file, file_number, number }, body }
     }
 
-    /// Whether the file is damaged, and reading has ended there. A position in it says nothing then.
+    /// Whether the file is damaged, and reading has ended there. Its position says nothing then.
     pub fn has_ended_early(&self) -> bool {
         self.end != DamagedEnd::No
     }

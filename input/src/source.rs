@@ -3,8 +3,8 @@
 //! name, tables by .csv or .tsv. Rows of tables and of Parquet files become JSON lines.
 //!
 //! This module knows file formats, not the content of lines. Memory is bounded whatever the data
-//! claims: gzip needs 32 KiB, Zstandard one frame window, and windows above 128 MiB are refused unless the
-//! user accepts them.
+//! claims: gzip needs 32 KiB, Zstandard one frame window; windows above 128 MiB are refused unless
+//! the user accepts them.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 

@@ -15,6 +15,9 @@ const BLOCK_BYTES: usize = 128 << 10;
 /// The number of bytes that tells how a frame goes on.
 const FRAME_HEAD_BYTES: usize = 5;
 
+/// Size of the header of a block.
+const BLOCK_HEAD_BYTES: usize = 3;
+
 /// The largest window that is accepted, as the exponent of its size. It is the memory that a file
 /// can make this program take.
 static WINDOW_LOG_MAX: AtomicU32 = AtomicU32::new(27);
@@ -59,8 +62,13 @@ impl<R: BufRead> Frames<R> {
         if packed.is_empty() {
             return Ok(false);
         }
-        // Given more than this, the decoder would go on with the next block.
-        let most = if self.wanted == 0 { FRAME_HEAD_BYTES } else { self.wanted };
+        // Given more than this, the decoder would go on with the next block. What it wants of a
+        // block includes the header of the next one.
+        let most = match self.wanted {
+            0 => FRAME_HEAD_BYTES,
+            wanted if wanted <= BLOCK_HEAD_BYTES => wanted,
+            wanted => wanted - BLOCK_HEAD_BYTES,
+        };
         let mut input = InBuffer::around(&packed[..packed.len().min(most)]);
         let mut output = OutBuffer::around(&mut self.text);
         self.wanted = self.decoder.run(&mut input, &mut output)?;
