@@ -29,6 +29,8 @@ mod add;
 mod admit;
 #[path = "cli/arguments.rs"]
 mod arguments;
+#[path = "cli/collections.rs"]
+mod collections;
 #[path = "cli/common.rs"]
 mod common;
 #[path = "cli/conditions.rs"]

@@ -16,6 +16,7 @@
 )]
 #![expect(clippy::should_implement_trait, reason = "what is read one by one can fail in between")]
 
+mod collections;
 mod error;
 pub mod fields;
 pub mod files;

@@ -83,6 +83,10 @@ impl Records {
         let records = |name: &str, rows| Self::new(name, rows, options.lenient);
         if !is_table {
             let source = source::open_at(path, wanted, at)?;
+            if let Some(collection) = source.collection {
+                let message = format!("cannot read {}: it is {}", source.name, collection.what());
+                return Err(Error::new(message, collection.split()).of_wrong_input());
+            }
             return Ok(records(
                 &source.name.clone(),
                 RecordRows::Lines(Lines::from_source(source, (number, at))),

@@ -8,6 +8,7 @@
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
+mod array;
 #[cfg(feature = "parquet")]
 mod bounded;
 #[cfg(feature = "parquet")]
@@ -41,6 +42,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::Error;
+use crate::collections::{self, Collection};
 use crate::formats::decode;
 use crate::formats::decode::Utf8Reader;
 use crate::gunzip::GzipMembers;
@@ -76,6 +78,8 @@ pub struct Source {
     pub plain: bool,
     /// Whether a byte order mark of UTF-8 was removed from the beginning.
     pub(crate) has_mark: bool,
+    /// What the file is, if it holds many documents that are not read.
+    pub(crate) collection: Option<Collection>,
     /// See [`Stdin::ends_ahead`]. `None` unless the source is uncompressed stdin.
     pub(crate) ends_ahead: Option<Arc<AtomicUsize>>,
 }
@@ -204,7 +208,19 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
         let (reader, mark, _) = decoded(reader)
             .map_err(|error| Error::new(format!("cannot read stdin before line 1: {error}"), ""))?;
         let name = "stdin".to_owned();
-        return Ok(Source { name, reader, taken, plain: false, has_mark: mark, ends_ahead });
+        let stdin = Source {
+            name,
+            reader,
+            taken,
+            plain: false,
+            has_mark: mark,
+            collection: None,
+            ends_ahead,
+        };
+        // Another read could block.
+        return stdin
+            .recognised(1)
+            .map_err(|error| Error::new(format!("cannot read stdin before line 1: {error}"), ""));
     }
     let name = path.display().to_string();
     let failed = |error: io::Error| Error::reading(path, &error);
@@ -227,12 +243,72 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
     if packing == Packing::Parquet {
         let rows = rows::Rows::open(path, wanted, Arc::clone(&taken))?;
         let reader = Box::new(rows);
-        let (plain, has_mark) = (false, false);
-        return Ok(Source { name, reader, taken, plain, has_mark, ends_ahead: None });
+        let (plain, has_mark, collection) = (false, false, None);
+        return Ok(Source { name, reader, taken, plain, has_mark, collection, ends_ahead: None });
     }
     let (reader, has_mark, is_unchanged) = decoded(reader).map_err(damaged)?;
     let plain = packing == Packing::None && is_unchanged;
-    Ok(Source { name, reader, taken, plain, has_mark, ends_ahead: None })
+    let collection = None;
+    let source = Source { name, reader, taken, plain, has_mark, collection, ends_ahead: None };
+    if dialect::is_named_table(path) {
+        return Ok(source);
+    }
+    source.recognised(collections::HEAD_BYTES).map_err(damaged)
+}
+
+impl Source {
+    /// Recognises by its beginning what the file is, of which at least `bytes` are read. The
+    /// elements of a JSON array become lines.
+    fn recognised(mut self, bytes: usize) -> io::Result<Self> {
+        let mut head = vec![0; BUFFER_BYTES];
+        let (mut filled, mut failed) = (0, None);
+        while filled < bytes {
+            match self.reader.read(&mut head[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What stands before the fault is read first.
+                Err(error) if filled > 0 => {
+                    failed = Some(error);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        head.truncate(filled);
+        self.collection = Collection::of(&head);
+        let is_array = array::is_one(&head);
+        let rest = Rest { failed, inner: self.reader };
+        let whole = Cursor::new(head).chain(rest);
+        if is_array {
+            (self.reader, self.plain) = (Box::new(array::ArrayLines::new(whole)), false);
+        } else {
+            self.reader = Box::new(whole);
+        }
+        Ok(self)
+    }
+}
+
+/// What follows the beginning of a file; an error that came with the beginning is returned first.
+struct Rest {
+    failed: Option<io::Error>,
+    inner: Box<dyn Read>,
+}
+
+impl Read for Rest {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.failed.take().map_or_else(|| self.inner.read(buffer), Err)
+    }
+}
+
+/// The elements of a text that is a JSON array of objects, or begins like one, as lines.
+pub(crate) fn lines_of_array(text: &[u8]) -> Option<Vec<u8>> {
+    let mut lines = Vec::new();
+    // The end of the text may be cut.
+    let _ = array::is_one(text).then(|| array::ArrayLines::new(text).read_to_end(&mut lines))?;
+    let end = memchr::memrchr(b'\n', &lines)?;
+    lines.truncate(end + 1);
+    Some(lines)
 }
 
 /// Like [`open`], but starts at byte `at` of the lines. A plain file is read from there; of any
