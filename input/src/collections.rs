@@ -123,7 +123,7 @@ mod tests {
             (format!("\u{feff}{entry}{entry}"), Some(Collection::Bibliography)),
             (entry.to_owned(), None),
             ("@media {\n}\n@font {\n}\n".to_owned(), None),
-            ("@string{a}\n@comment{b,\n".to_owned(), None),
+            ("@string{a, b}\n@comment{c, d}\n".to_owned(), None),
             (
                 "@misc{a, title={T}}\n@misc{b, title={U}}\n".to_owned(),
                 Some(Collection::Bibliography),
