@@ -12,9 +12,6 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 /// a damaged file gives the same text whenever it is read.
 const TEXT_BYTES: usize = 128 << 10;
 
-/// Size of checksum and length at the end of a member.
-const TRAILER_BYTES: usize = 8;
-
 /// The text of all members of a gzip file. Zeros behind the last one are passed over: tapes and
 /// some tools fill their last block with them.
 pub(crate) struct GzipMembers<R> {
@@ -46,12 +43,11 @@ impl<R: BufRead> GzipMembers<R> {
     fn step(&mut self) -> io::Result<()> {
         let Some(member) = &mut self.member else { return self.begin() };
         if member.is_body_done {
-            let mut trailer = [0; TRAILER_BYTES];
-            self.packed.read_exact(&mut trailer)?;
-            let [a, b, c, d, e, f, g, h] = trailer;
-            let (crc, amount) =
-                (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
-            if (crc, amount) != (member.crc.sum(), member.crc.amount()) {
+            let (mut crc, mut amount) = ([0; 4], [0; 4]);
+            self.packed.read_exact(&mut crc)?;
+            self.packed.read_exact(&mut amount)?;
+            let found = (member.crc.sum(), member.crc.amount());
+            if (u32::from_le_bytes(crc), u32::from_le_bytes(amount)) != found {
                 return Err(io::Error::other("the checksum of a member differs"));
             }
             self.member = None;
@@ -96,8 +92,8 @@ impl<R: BufRead> GzipMembers<R> {
             Some(0x1f) => {
                 let mut header = GzDecoder::new(&mut self.packed);
                 if header.header().is_none() {
-                    header.read(&mut [0])?;
-                    return Err(io::Error::other("invalid gzip header"));
+                    let invalid = || io::Error::other("invalid gzip header");
+                    return Err(header.read(&mut [0]).err().unwrap_or_else(invalid));
                 }
                 let inflate = Decompress::new(false);
                 self.member = Some(Member { inflate, crc: Crc::new(), is_body_done: false });

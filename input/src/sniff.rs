@@ -51,9 +51,8 @@ pub fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Error> {
     for path in paths {
         let name = path.display();
         let (what, more) = match look(path) {
-            None => continue,
             // Files of many messages are named when they are read, also in folders.
-            Some(Seen::Collection(Collection::Mailbox)) => continue,
+            None | Some(Seen::Collection(Collection::Mailbox)) => continue,
             Some(Seen::Collection(collection)) => {
                 return Err(Error::new(
                     format!(

@@ -366,13 +366,8 @@ impl JsonColumn {
 
 impl Read for Rows {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.text.len() {
-            if !self.fill_or_fail() {
-                return self
-                    .failed
-                    .as_ref()
-                    .map_or(Ok(0), |why| Err(io::Error::other(why.clone())));
-            }
+        if self.given == self.text.len() && !self.fill_or_fail() {
+            return self.failed.as_ref().map_or(Ok(0), |why| Err(io::Error::other(why.clone())));
         }
         let rest = &self.text[self.given..];
         let count = rest.len().min(buffer.len());

@@ -120,7 +120,7 @@ mod tests {
 
     /// Frames of many blocks; the lines are numbers.
     fn packed() -> (Vec<u8>, Vec<u8>) {
-        let text: String = (0..200_000_u64).map(|n| format!("{}\n", n * n * n)).collect();
+        let text: String = (0..200_000_u64).map(|n| (n * n * n).to_string() + "\n").collect();
         let mut packed = Vec::new();
         for part in text.as_bytes().chunks(text.len() / 2 + 1) {
             let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();

@@ -43,7 +43,7 @@ const LOCK: &str = "lock";
 
 /// Identifies a run. If an interrupted run had a different plan, the new run starts from the
 /// beginning.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunPlan {
     pub(super) version: u32,
     /// The input files; `None` if they cannot be read twice.
@@ -93,7 +93,7 @@ impl RunPlan {
 
 /// Identity and state of the archive (the index given by `--index`). With another state, the
 /// results would differ.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ArchiveState {
     path: PathBuf,
     change: u64,
@@ -158,11 +158,11 @@ struct FileBegin {
 impl State {
     /// The state from which a run with this plan can continue. If a file changed since, such as a
     /// damaged one that was replaced, that is the beginning of this file: its lines are read again.
-    fn continued(mut self, plan: RunPlan) -> Option<Self> {
+    fn continued(mut self, plan: &RunPlan) -> Option<Self> {
         let now = plan.files.as_ref()?;
         let before = self.plan.files.replace(now.clone())?;
         // Everything else is the same.
-        if self.plan != plan || before.len() != now.len() {
+        if self.plan != *plan || before.len() != now.len() {
             return None;
         }
         let Some(changed) = before.iter().zip(now).position(|(before, now)| before != now) else {
@@ -248,7 +248,7 @@ impl Work {
         let state: Option<State> = checkpoint::load(&folder.join("state"));
         let signature_bytes = request.params.signature_bytes();
         if let (Some(kept), Some(state)) = (opened, state) {
-            let state = state.continued(plan.clone());
+            let state = state.continued(&plan);
             let whole = |state: &State| {
                 Ledger::open(&folder, signature_bytes, state.ledger).map_err(failed)
             };
