@@ -40,6 +40,13 @@ impl Error {
         )
     }
 
+    /// Names a file in the message as the user knows it.
+    #[must_use]
+    pub fn with_name(mut self, path: &Path, name: &str) -> Self {
+        self.message = self.message.replace(&path.display().to_string(), name);
+        self
+    }
+
     /// Marks the error as caused by input in another format than the options say.
     pub(crate) fn of_wrong_input(self) -> Self {
         Self { is_of_wrong_input: true, ..self }

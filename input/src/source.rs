@@ -50,6 +50,7 @@ use crate::raw::STDIN;
 use crate::stdin::Stdin;
 use crate::words;
 
+pub(crate) use array::lines_of_array;
 #[cfg(feature = "parquet")]
 pub use bounded::{BoundedColumn, PagesBytes, StepValues, Steps, open as open_parquet};
 #[cfg(feature = "parquet")]
@@ -185,6 +186,17 @@ pub fn open_table(path: &Path, options: &RowOptions) -> Result<TableRows, Error>
     TableRows::open(path, (reader, has_mark), options, None)
 }
 
+/// The bytes of stdin as they are, to be copied to a file. Damage shows when that is read.
+pub fn stdin_unchanged() -> Result<impl Read, Error> {
+    Stdin::new().map_err(Error::no_thread)
+}
+
+/// The error for a Parquet file on stdin.
+pub fn parquet_on_stdin() -> Error {
+    let advice = "give the file by name: Parquet needs random access";
+    Error::new("stdin is a Parquet file", advice)
+}
+
 /// Opens a file of lines, or stdin for `-`. The rows of a Parquet file become lines; those of a
 /// table do not. `wanted`: the columns to read from a Parquet file; without it, all that JSON can
 /// hold.
@@ -197,10 +209,7 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
         let (reader, packing) = unpacked(stdin)
             .map_err(|error| Error::new(format!("cannot read stdin before line 1: {error}"), ""))?;
         if packing == Packing::Parquet {
-            return Err(Error::new(
-                "stdin is a Parquet file",
-                "give the file by name: Parquet needs random access",
-            ));
+            return Err(parquet_on_stdin());
         }
         // In compressed data, the blocks that contain a line end are unknown before decompression,
         // so they cannot be counted.
@@ -299,16 +308,6 @@ impl Read for Rest {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.failed.take().map_or_else(|| self.inner.read(buffer), Err)
     }
-}
-
-/// The elements of a text that is a JSON array of objects, or begins like one, as lines.
-pub(crate) fn lines_of_array(text: &[u8]) -> Option<Vec<u8>> {
-    let mut lines = Vec::new();
-    // The end of the text may be cut.
-    let _ = array::is_one(text).then(|| array::ArrayLines::new(text).read_to_end(&mut lines))?;
-    let end = memchr::memrchr(b'\n', &lines)?;
-    lines.truncate(end + 1);
-    Some(lines)
 }
 
 /// Like [`open`], but starts at byte `at` of the lines. A plain file is read from there; of any

@@ -114,6 +114,13 @@ fn what_stands_before_the_damage_is_taken_and_the_shard_named() {
     }
     scratch.ok("stats i --json").has("documents", readable.len() as u64);
     scratch.fails("dedup in/00.jsonl.gz in/11.jsonl --out q.jsonl --lenient", &["11.jsonl"]);
+    let cut = fs::read(scratch.path("in/01.jsonl.gz")).unwrap();
+    let ran = scratch.run_with_stdin("dedup - --out s.jsonl --lenient --json", &cut).ends_with(3);
+    ran.says(&["stdin from line 26 on: damaged file"]).has("kept", 25);
+    let ran = scratch.run_with_stdin("dedup - --out t.jsonl", &cut).ends_with(2);
+    ran.says(&["stdin after line 25: the gzip data is truncated", "before that: 25 lines read"]);
+    let ran = scratch.run_with_stdin("dedup - --out t.jsonl", b"PK\x03\x04").ends_with(2);
+    ran.says(&["cannot read stdin: it is a zip archive"]);
 }
 
 #[test]

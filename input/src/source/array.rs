@@ -14,6 +14,16 @@ pub(crate) fn is_one(head: &[u8]) -> bool {
     behind.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"))
 }
 
+/// The elements of a text that is a JSON array of objects, or begins like one, as lines.
+pub(crate) fn lines_of_array(text: &[u8]) -> Option<Vec<u8>> {
+    let mut lines = Vec::new();
+    // The end of the text may be cut.
+    let _ = is_one(text).then(|| ArrayLines::new(text).read_to_end(&mut lines))?;
+    let end = memchr::memrchr(b'\n', &lines)?;
+    lines.truncate(end + 1);
+    Some(lines)
+}
+
 /// Reads the elements of an array as lines.
 pub(crate) struct ArrayLines<R> {
     inner: R,

@@ -132,7 +132,9 @@ impl LineFiles {
             let how = (&self.options, self.wanted.as_ref());
             let records = match &self.stdin_copy {
                 Some(copy) if path.as_os_str() == raw::STDIN => {
-                    Records::open_at(copy, how, (line, byte)).map(|records| records.named("stdin"))
+                    Records::open_at(copy, how, (line, byte))
+                        .map(|records| records.named("stdin"))
+                        .map_err(|error| error.with_name(copy, "stdin"))
                 }
                 _ => Records::open_at(path, how, (line, byte)),
             };

@@ -16,7 +16,7 @@ use super::work::{Stage, Work};
 use nearkin_input::guess::Spelling;
 use nearkin_input::raw::STDIN;
 use nearkin_input::raw::{Origin, Raw, Reason, Skipped};
-use nearkin_input::source;
+use nearkin_input::source::{self, SourceKind};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::{Reading, Sketched};
 use nearkin_kit::input::documents::{Input, LineFiles, Position};
@@ -114,10 +114,14 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
 pub(super) fn input(request: &Request<'_>, work: &Work, only: bool) -> Result<LineFiles, Failure> {
     let copy = work.stdin();
     if request.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
-        let mut stdin = source::open(STDIN.as_ref(), None)?.reader;
+        let mut stdin = source::stdin_unchanged()?;
         let copied = scratch::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
         copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
         interrupt::check()?;
+        // Whatever else is wrong with it is said when it is read.
+        if let Ok(SourceKind::Parquet) = source::kind(&copy, &request.rows) {
+            return Err(source::parquet_on_stdin().into());
+        }
     }
     let lines = LineFiles::new(request.files, request.rows.clone())?.with_stdin_in(copy);
     let mut wanted = request.fields.wanted();
