@@ -90,6 +90,12 @@ pub(crate) struct Args {
     #[arg(value_parser = values::encoding)]
     pub(crate) encoding: Option<&'static encoding_rs::Encoding>,
 
+    /// Read Zstandard files whose window is as large as this, such as 2G for files of `zstd
+    /// --long=31`: so much memory is taken for each [default: 128M]
+    #[arg(long, global = true, value_name = "SIZE", help_heading = "Formats")]
+    #[arg(value_parser = values::bytes)]
+    pub(crate) zstd_window: Option<u64>,
+
     /// Quotations, signatures and the footers of mailing lists in e-mail: drop, or keep them in the
     /// text; use the same in every run, or all files are read again [default: drop] [env:
     /// NEARKIN_QUOTED]

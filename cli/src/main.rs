@@ -12,6 +12,7 @@ use clap::Parser;
 
 use args::{Args, Command};
 use nearkin_input::formats::{self, decode};
+use nearkin_input::source;
 use nearkin_kit::args::values::Quoted;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -54,12 +55,16 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, output: &mut Output) -> Result<Ended, Failure> {
-    let Args { pdf_command, encoding, quoted, threads, command, .. } = args.with_variables()?;
+    let Args { pdf_command, encoding, zstd_window, quoted, threads, command, .. } =
+        args.with_variables()?;
     if let Some(command) = pdf_command {
         formats::read_pdf_by(command);
     }
     if let Some(encoding) = encoding {
         decode::force(encoding);
+    }
+    if let Some(bytes) = zstd_window {
+        source::set_window_max(bytes);
     }
     if quoted == Some(Quoted::Keep) {
         formats::keep_quoted();

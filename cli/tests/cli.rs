@@ -29,6 +29,8 @@ mod add;
 mod admit;
 #[path = "cli/arguments.rs"]
 mod arguments;
+#[path = "cli/collections.rs"]
+mod collections;
 #[path = "cli/common.rs"]
 mod common;
 #[path = "cli/conditions.rs"]
@@ -37,6 +39,8 @@ mod conditions;
 mod contained;
 #[path = "cli/cookbook.rs"]
 mod cookbook;
+#[path = "cli/damaged.rs"]
+mod damaged;
 #[path = "cli/dedup.rs"]
 mod dedup;
 #[path = "cli/dups.rs"]

@@ -11,11 +11,13 @@ pub struct Error {
     /// Advice on what to do next; empty if the message is enough.
     advice: String,
     is_of_wrong_input: bool,
+    is_of_damage: bool,
 }
 
 impl Error {
     pub(crate) fn new(message: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { message: message.into(), advice: advice.into(), is_of_wrong_input: false }
+        let (is_of_wrong_input, is_of_damage) = (false, false);
+        Self { message: message.into(), advice: advice.into(), is_of_wrong_input, is_of_damage }
     }
 
     /// An I/O error while reading a path that the user gave.
@@ -38,6 +40,13 @@ impl Error {
         )
     }
 
+    /// Names a file in the message as the user knows it.
+    #[must_use]
+    pub fn with_name(mut self, path: &Path, name: &str) -> Self {
+        self.message = self.message.replace(&path.display().to_string(), name);
+        self
+    }
+
     /// Marks the error as caused by input in another format than the options say.
     pub(crate) fn of_wrong_input(self) -> Self {
         Self { is_of_wrong_input: true, ..self }
@@ -46,6 +55,17 @@ impl Error {
     /// Whether the input is in another format than the options say, so that a retry fails again.
     pub fn is_of_wrong_input(&self) -> bool {
         self.is_of_wrong_input
+    }
+
+    /// Marks the error as caused by what one file holds: other files can still be read.
+    pub(crate) fn of_damage(self) -> Self {
+        Self { is_of_damage: true, ..self }
+    }
+
+    /// Whether what a file holds cannot be read, in part or at all, so that only another file of
+    /// that name helps.
+    pub fn is_of_damage(&self) -> bool {
+        self.is_of_damage
     }
 
     /// The message and the advice on what to do next, which may be empty.

@@ -118,7 +118,13 @@ impl Fields {
     /// The columns to read from tables and Parquet files: no others.
     pub fn wanted(&self) -> Wanted {
         let (key, content) = (self.key.clone(), self.content.clone());
-        Wanted { key, content, is_key_optional: self.needs_no_key(), only: true }
+        Wanted {
+            key,
+            content,
+            is_key_optional: self.needs_no_key(),
+            only: true,
+            is_for_copy: false,
+        }
     }
 
     /// Extracts key and content of a line, or explains the error.

@@ -16,11 +16,13 @@
 )]
 #![expect(clippy::should_implement_trait, reason = "what is read one by one can fail in between")]
 
+mod collections;
 mod error;
 pub mod fields;
 pub mod files;
 pub mod formats;
 pub mod guess;
+mod gunzip;
 pub mod inside;
 pub mod interrupt;
 pub mod lines;

@@ -200,7 +200,8 @@ impl Lines {
                     return Err(Error::new(
                         format!("cannot read {} after line {}: {error}", self.name, self.number),
                         "",
-                    ));
+                    )
+                    .of_damage());
                 }
             }
         }

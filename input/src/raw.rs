@@ -24,6 +24,9 @@ pub const KEY_BYTES_MAX: usize = 4_096;
 /// The maximum key length in an index of passages.
 pub const PASSAGE_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 4;
 
+/// The kind of [`Reason::Damaged`].
+pub const DAMAGED: &str = "damaged file";
+
 /// Whether the bytes contain a complete line that is not blank. If so, the next line can be read
 /// without blocking. Blank lines do not count: they are skipped, and reading on after them may
 /// block.
@@ -111,6 +114,8 @@ pub enum Reason {
     Empty,
     /// The file cannot be read. Holds the message of the operating system.
     Unreadable(String),
+    /// The rest of a file of lines or rows cannot be read. Holds the message.
+    Damaged(String),
     /// The document is larger than [`DOCUMENT_BYTES_MAX`].
     TooLarge,
     /// A link or a device inside a folder.
@@ -181,6 +186,7 @@ impl Reason {
             Self::Failed(_) => "parser failed",
             Self::Empty => "empty",
             Self::Unreadable(_) => "unreadable",
+            Self::Damaged(_) => DAMAGED,
             Self::TooLarge => "too large",
             Self::NotAFile(_) => "not a file",
             Self::BadLine(_) => "bad line",
@@ -202,6 +208,7 @@ impl Reason {
             Self::BadLine(detail)
             | Self::Format(detail)
             | Self::Refused(detail)
+            | Self::Damaged(detail)
             | Self::Failed(detail) => words::visible(detail.as_bytes()),
             Self::Binary(detail) | Self::Unreadable(detail) | Self::BadKey(detail) => {
                 detail.clone()
@@ -230,6 +237,9 @@ pub fn note(run: &[Skipped]) -> String {
         (Origin::File { path, .. }, _) => words::visible(path.as_os_str().as_encoded_bytes()),
         (Origin::Line { file, number, .. }, Origin::Line { number: end, .. }) if number < end => {
             format!("{file} lines {number} to {end}")
+        }
+        (Origin::Line { file, number, .. }, _) if matches!(first.reason, Reason::Damaged(_)) => {
+            format!("{file} from line {number} on")
         }
         (Origin::Line { file, number, .. }, _) => format!("{file} line {number}"),
         (Origin::Set { key }, _) => format!("the set {}", words::visible(key)),

@@ -24,9 +24,22 @@ pub struct Records {
     is_lenient: bool,
     /// The last line of JSON that could not be read.
     wrong_line: Bytes,
+    end: DamagedEnd,
+}
+
+/// Whether reading has ended where a file is damaged, which is possible with `--lenient`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DamagedEnd {
+    No,
+    /// The last call of [`Records::next`] returned the reason.
+    Named,
+    /// It was named before the last call.
+    Passed,
 }
 
 enum RecordRows {
+    /// The file cannot be opened, and this is why.
+    None(Option<Error>),
     Lines(Lines),
     Table {
         rows: Box<TableRows>,
@@ -40,22 +53,40 @@ enum RecordRows {
 
 impl Records {
     /// Opens a file at a position that an earlier run has reached: `number` lines and `at` bytes of
-    /// the uncompressed file.
+    /// the uncompressed file. With `--lenient`, a file that is damaged where it begins has one
+    /// document: the reason.
     pub fn open_at(
+        path: &Path,
+        how: (&RowOptions, Option<&Wanted>),
+        place: (u64, u64),
+    ) -> Result<Self, Error> {
+        match Self::open_sound(path, how, place) {
+            Err(error) if how.0.lenient && error.is_of_damage() => {
+                let name = path.display().to_string();
+                Ok(Self::new(&name, RecordRows::None(Some(error)), true))
+            }
+            opened => opened,
+        }
+    }
+
+    fn new(name: &str, rows: RecordRows, is_lenient: bool) -> Self {
+        let (wrong_line, end) = (Bytes::new(), DamagedEnd::No);
+        Self { rows, name: name.into(), file: 0, is_lenient, wrong_line, end }
+    }
+
+    fn open_sound(
         path: &Path,
         (options, wanted): (&RowOptions, Option<&Wanted>),
         (number, at): (u64, u64),
     ) -> Result<Self, Error> {
         let is_table = options.is_table(path);
-        let records = |name: &str, rows| Self {
-            rows,
-            name: name.into(),
-            file: 0,
-            is_lenient: options.lenient,
-            wrong_line: Bytes::new(),
-        };
+        let records = |name: &str, rows| Self::new(name, rows, options.lenient);
         if !is_table {
             let source = source::open_at(path, wanted, at)?;
+            if let Some(collection) = source.collection {
+                let message = format!("cannot read {}: it is {}", source.name, collection.what());
+                return Err(Error::new(message, collection.split()).of_wrong_input());
+            }
             return Ok(records(
                 &source.name.clone(),
                 RecordRows::Lines(Lines::from_source(source, (number, at))),
@@ -82,8 +113,7 @@ impl Records {
     /// Documents of lines that are open already.
     pub fn from_lines(lines: Lines) -> Self {
         let name = lines.name();
-        let rows = RecordRows::Lines(lines);
-        Self { rows, name, file: 0, is_lenient: false, wrong_line: Bytes::new() }
+        Self::new(&name, RecordRows::Lines(lines), false)
     }
 
     /// Changes the name used in messages.
@@ -107,9 +137,27 @@ impl Records {
     }
 
     /// The next document. A row that cannot be read is an error, or with `--lenient` a reason. A
-    /// line of JSON that cannot be read is always a reason, unless it is not UTF-8.
+    /// line of JSON that cannot be read is always a reason, unless it is not UTF-8. Where a file is
+    /// damaged, reading ends with an error, or with `--lenient` with a reason for the whole rest,
+    /// [`Reason::Damaged`].
     pub fn next(&mut self) -> Result<Option<Raw>, Error> {
+        if self.end != DamagedEnd::No {
+            self.end = DamagedEnd::Passed;
+            return Ok(None);
+        }
+        match self.next_row() {
+            Err(error) if self.is_lenient && error.is_of_damage() => {
+                let number = self.before().0 + 1;
+                self.end = DamagedEnd::Named;
+                Ok(Some(self.raw(number, Err(Reason::Damaged(self.without_place(error))))))
+            }
+            next => next,
+        }
+    }
+
+    fn next_row(&mut self) -> Result<Option<Raw>, Error> {
         let (number, wrong) = match &mut self.rows {
+            RecordRows::None(error) => return error.take().map_or(Ok(None), Err),
             RecordRows::Lines(lines) => {
                 let Some(raw) = lines.next()? else { return Ok(None) };
                 let Raw { origin: Origin::Line { number, .. }, body: Ok(line) } = &raw else {
@@ -140,15 +188,36 @@ impl Records {
         Ok(Some(self.raw(number, Err(reason))))
     }
 
+    /// The message of an error without the place, which the document has already.
+    fn without_place(&self, error: Error) -> String {
+        let (message, _) = error.into_parts();
+        let rest = message.strip_prefix("cannot read ").unwrap_or(&message);
+        let Some(rest) = rest.strip_prefix(&*self.name) else { return message };
+        let behind =
+            |rest: &str| Some(rest.strip_prefix(" after line ")?.split_once(": ")?.1.to_owned());
+        let why = rest.strip_prefix(": ").map(str::to_owned).or_else(|| behind(rest));
+        why.unwrap_or_else(|| rest.trim_start().to_owned())
+    }
+
     fn raw(&self, number: u64, body: Result<Bytes, Reason>) -> Raw {
         let (file, file_number) = (Arc::clone(&self.name), self.file);
         Raw { origin: Origin::Line { file, file_number, number }, body }
     }
 
+    /// Whether the file is damaged, and reading has ended there. Its position says nothing then.
+    pub fn has_ended_early(&self) -> bool {
+        self.end != DamagedEnd::No
+    }
+
+    /// Whether this was so before the last call of [`Records::next`].
+    pub fn had_ended_early(&self) -> bool {
+        self.end == DamagedEnd::Passed
+    }
+
     /// The bytes of the last document, if [`Records::next`] returned a reason for it.
     pub fn wrong(&self) -> &[u8] {
         match &self.rows {
-            RecordRows::Lines(_) => &self.wrong_line,
+            RecordRows::None(_) | RecordRows::Lines(_) => &self.wrong_line,
             RecordRows::Table { rows, .. } => rows.wrong_row(),
         }
     }
@@ -156,6 +225,7 @@ impl Records {
     /// Lines and uncompressed bytes of the file read so far, including blank lines.
     pub fn position(&self) -> (u64, u64) {
         match &self.rows {
+            RecordRows::None(_) => (0, 0),
             RecordRows::Lines(lines) => lines.position(),
             RecordRows::Table { rows, .. } => position_in(rows),
         }
@@ -164,6 +234,7 @@ impl Records {
     /// The position before the last call of [`Records::next`].
     pub fn before(&self) -> (u64, u64) {
         match &self.rows {
+            RecordRows::None(_) => (0, 0),
             RecordRows::Lines(lines) => lines.before(),
             RecordRows::Table { before, .. } => *before,
         }
@@ -172,6 +243,7 @@ impl Records {
     /// Stored (possibly compressed) bytes read so far.
     pub fn bytes_taken(&self) -> u64 {
         match &self.rows {
+            RecordRows::None(_) => 0,
             RecordRows::Lines(lines) => lines.bytes_taken(),
             RecordRows::Table { taken, .. } => taken.load(Ordering::Relaxed),
         }
@@ -180,6 +252,7 @@ impl Records {
     /// Whether no complete line is buffered, so that reading the next one may block.
     pub fn would_wait(&self) -> bool {
         match &self.rows {
+            RecordRows::None(_) => false,
             RecordRows::Lines(lines) => lines.would_wait(),
             RecordRows::Table { rows, ends_ahead, .. } => {
                 let none_ahead = |ahead: &Arc<AtomicUsize>| ahead.load(Ordering::Relaxed) == 0;
@@ -194,5 +267,5 @@ fn position_in(rows: &TableRows) -> (u64, u64) {
 }
 
 fn failed(name: &str, line: u64, error: &io::Error) -> Error {
-    Error::new(format!("cannot read {name} after line {}: {error}", line - 1), "")
+    Error::new(format!("cannot read {name} after line {}: {error}", line - 1), "").of_damage()
 }

@@ -8,9 +8,10 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use super::collections::{self, Collection};
 use super::fields::Fields;
 use super::guess::{Guess, Spelling};
-use super::source::{self, CsvTable, Mark, RowOptions};
+use super::source::{self, CsvTable, Mark, RowOptions, Source};
 use crate::Error;
 
 /// Bytes inspected at the beginning of a file.
@@ -29,6 +30,16 @@ enum Seen {
     JsonLines(Guess),
     Table(String),
     Parquet,
+    Collection(Collection),
+}
+
+/// What reads the documents of a file that holds many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WayOut {
+    /// This option.
+    Option(&'static str),
+    /// Another program: what to do.
+    Split(&'static str),
 }
 
 /// Fails for files that hold many documents, unless `as_text` is set. Files found inside folders
@@ -40,7 +51,17 @@ pub fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Error> {
     for path in paths {
         let name = path.display();
         let (what, more) = match look(path) {
-            None => continue,
+            // Files of many messages are named when they are read, also in folders.
+            None | Some(Seen::Collection(Collection::Mailbox)) => continue,
+            Some(Seen::Collection(collection)) => {
+                return Err(Error::new(
+                    format!(
+                        "{name} holds many documents, not one text: it is {}",
+                        collection.what()
+                    ),
+                    format!("{}, or add --as-text to index it as one text", collection.split()),
+                ));
+            }
             Some(Seen::Parquet) => ("a Parquet file", String::new()),
             Some(Seen::Table(columns)) => (
                 "a table",
@@ -62,9 +83,13 @@ pub fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a file holds by its name and its text, and the option that reads it, if it holds many
-/// documents. For files in folders, which are read as texts.
-pub fn many_by_name(path: &Path, text: &str) -> Option<(&'static str, &'static str)> {
+/// What a file holds by its name and its text, and what reads it, if it holds many documents. For
+/// files in folders, which are read as texts.
+pub fn many_by_name(path: &Path, text: &str) -> Option<(&'static str, WayOut)> {
+    let begin = text.as_bytes().get(..collections::HEAD_BYTES).unwrap_or(text.as_bytes());
+    if let Some(collection) = Collection::of(begin) {
+        return Some((collection.what(), WayOut::Split(collection.split())));
+    }
     let name = path.file_name()?.to_str().unwrap_or_default().to_ascii_lowercase();
     if !ends_in(&name, &[".jsonl", ".ndjson", ".ldjson", ".json", ".csv", ".tsv", ".tab"]) {
         return None;
@@ -72,11 +97,15 @@ pub fn many_by_name(path: &Path, text: &str) -> Option<(&'static str, &'static s
     let bytes = text.as_bytes();
     let head = bytes.get(..usize::try_from(HEAD_BYTES).unwrap_or(0)).unwrap_or(bytes);
     let whole = memchr::memrchr(b'\n', head).filter(|_| head.len() < bytes.len());
+    if let Some(lines) = source::lines_of_array(head) {
+        let is_many = json_lines(&lines, &name).is_some();
+        return is_many.then_some(("many documents (a JSON array)", WayOut::Option("--jsonl")));
+    }
     let head = &head[..whole.map_or(head.len(), |end| end + 1)];
     match json_lines(head, &name).or_else(|| table(head, &name))? {
-        Seen::JsonLines(_) => Some(("many documents (lines of JSON)", "--jsonl")),
-        Seen::Table(_) => Some(("a table", "--jsonl")),
-        Seen::Parquet => None,
+        Seen::JsonLines(_) => Some(("many documents (lines of JSON)", WayOut::Option("--jsonl"))),
+        Seen::Table(_) => Some(("a table", WayOut::Option("--jsonl"))),
+        Seen::Parquet | Seen::Collection(_) => None,
     }
 }
 
@@ -93,7 +122,10 @@ fn look(path: &Path) -> Option<Seen> {
         return Some(Seen::Parquet);
     }
     let mut head = Vec::new();
-    let reader = source::open(path, None).ok()?.reader;
+    let Source { reader, collection, .. } = source::open(path, None).ok()?;
+    if let Some(collection) = collection {
+        return Some(Seen::Collection(collection));
+    }
     reader.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
     if head.len() as u64 == HEAD_BYTES {
         let end = head.iter().rposition(|byte| *byte == b'\n')?;
@@ -180,6 +212,7 @@ mod tests {
             Some(Seen::JsonLines(_)) => "lines",
             Some(Seen::Table(_)) => "table",
             Some(Seen::Parquet) => "Parquet",
+            Some(Seen::Collection(_)) => "collection",
         }
     }
 
@@ -210,6 +243,11 @@ mod tests {
             ),
             ("a.txt", "a,b,c\n1,2,3\n", "text"),
             ("a", "PAR1xxxx", "Parquet"),
+            ("a", "[{\"id\":1},\n{\"id\":2}]", "lines"),
+            ("a.json", "[1, 2]", "text"),
+            ("a", "WARC/1.0\r\n", "collection"),
+            ("a", "@book{a,\n}\n@book{b,\n}\n", "collection"),
+            ("a", "@book{a,\n}\n", "text"),
             ("a", "PAR", "text"),
             ("a", "plain text\nof two lines", "text"),
             ("a", "", "text"),

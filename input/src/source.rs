@@ -3,10 +3,12 @@
 //! name, tables by .csv or .tsv. Rows of tables and of Parquet files become JSON lines.
 //!
 //! This module knows file formats, not the content of lines. Memory is bounded whatever the data
-//! claims: gzip needs 32 KiB, Zstandard one frame window, and windows above 128 MiB are refused.
+//! claims: gzip needs 32 KiB, Zstandard one frame window; windows above 128 MiB are refused unless
+//! the user accepts them.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
+mod array;
 #[cfg(feature = "parquet")]
 mod bounded;
 #[cfg(feature = "parquet")]
@@ -26,24 +28,29 @@ mod rows_copy;
 #[cfg(feature = "parquet")]
 mod rows_copy;
 mod scan;
+#[cfg(feature = "parquet")]
+mod sound_rows;
 mod table;
 mod table_rows;
+mod unzstd;
 mod wanted;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use flate2::bufread::GzDecoder;
-
 use crate::Error;
+use crate::collections::{self, Collection};
 use crate::formats::decode;
 use crate::formats::decode::Utf8Reader;
+use crate::gunzip::GzipMembers;
 use crate::raw::STDIN;
 use crate::stdin::Stdin;
+use crate::words;
 
+pub(crate) use array::lines_of_array;
 #[cfg(feature = "parquet")]
 pub use bounded::{BoundedColumn, PagesBytes, StepValues, Steps, open as open_parquet};
 #[cfg(feature = "parquet")]
@@ -54,6 +61,7 @@ pub use rows::not_for_json;
 pub use rows_copy::{RowCopy, check_same_columns};
 pub use table::{Cells, CsvTable, Row, Wrong};
 pub use table_rows::{TableRows, not_utf_8, wrong_row};
+pub use unzstd::set_window_max;
 pub use wanted::Wanted;
 
 /// Size of the reads from a decoder.
@@ -71,6 +79,8 @@ pub struct Source {
     pub plain: bool,
     /// Whether a byte order mark of UTF-8 was removed from the beginning.
     pub(crate) has_mark: bool,
+    /// What the file is, if it holds many documents that are not read.
+    pub(crate) collection: Option<Collection>,
     /// See [`Stdin::ends_ahead`]. `None` unless the source is uncompressed stdin.
     pub(crate) ends_ahead: Option<Arc<AtomicUsize>>,
 }
@@ -155,8 +165,14 @@ pub fn kind(path: &Path, options: &RowOptions) -> Result<SourceKind, Error> {
         return Ok(of_name());
     }
     let failed = |error: io::Error| Error::reading(path, &error);
-    let (_, packing) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
-    Ok(if packing == Packing::Parquet { SourceKind::Parquet } else { of_name() })
+    let packing = match unpacked(File::open(path).map_err(failed)?) {
+        Ok((_, packing)) => packing,
+        // The shard is named when it is read.
+        Err(_) if options.lenient => Packing::promised(path),
+        Err(error) => return Err(failed(error)),
+    };
+    let is_damaged = options.lenient && Packing::promised(path) == Packing::Parquet;
+    Ok(if packing == Packing::Parquet || is_damaged { SourceKind::Parquet } else { of_name() })
 }
 
 /// Whether a file is uncompressed lines of JSON in UTF-8, which can be read from any offset.
@@ -168,6 +184,17 @@ pub fn is_plain(path: &Path, options: &RowOptions) -> Result<bool, Error> {
 pub fn open_table(path: &Path, options: &RowOptions) -> Result<TableRows, Error> {
     let Source { reader, has_mark, .. } = open(path, None)?;
     TableRows::open(path, (reader, has_mark), options, None)
+}
+
+/// The bytes of stdin as they are, to be copied to a file. Damage shows when that is read.
+pub fn stdin_unchanged() -> Result<impl Read, Error> {
+    Stdin::new().map_err(Error::no_thread)
+}
+
+/// The error for a Parquet file on stdin.
+pub fn parquet_on_stdin() -> Error {
+    let advice = "give the file by name: Parquet needs random access";
+    Error::new("stdin is a Parquet file", advice)
 }
 
 /// Opens a file of lines, or stdin for `-`. The rows of a Parquet file become lines; those of a
@@ -182,10 +209,7 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
         let (reader, packing) = unpacked(stdin)
             .map_err(|error| Error::new(format!("cannot read stdin before line 1: {error}"), ""))?;
         if packing == Packing::Parquet {
-            return Err(Error::new(
-                "stdin is a Parquet file",
-                "give the file by name: Parquet needs random access",
-            ));
+            return Err(parquet_on_stdin());
         }
         // In compressed data, the blocks that contain a line end are unknown before decompression,
         // so they cannot be counted.
@@ -193,7 +217,19 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
         let (reader, mark, _) = decoded(reader)
             .map_err(|error| Error::new(format!("cannot read stdin before line 1: {error}"), ""))?;
         let name = "stdin".to_owned();
-        return Ok(Source { name, reader, taken, plain: false, has_mark: mark, ends_ahead });
+        let stdin = Source {
+            name,
+            reader,
+            taken,
+            plain: false,
+            has_mark: mark,
+            collection: None,
+            ends_ahead,
+        };
+        // Another read could block.
+        return stdin
+            .recognised(1)
+            .map_err(|error| Error::new(format!("cannot read stdin before line 1: {error}"), ""));
     }
     let name = path.display().to_string();
     let failed = |error: io::Error| Error::reading(path, &error);
@@ -201,7 +237,8 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
         return Err(Error::new(format!("cannot read {name}: it is {what}"), ""));
     }
     let file = Counted { inner: File::open(path).map_err(failed)?, taken: Arc::clone(&taken) };
-    let (reader, packing) = unpacked(file).map_err(failed)?;
+    let damaged = |error: io::Error| Error::reading(path, &error).of_damage();
+    let (reader, packing) = unpacked(file).map_err(damaged)?;
     let promised = Packing::promised(path);
     if promised != Packing::None && promised != packing {
         let what = promised.name();
@@ -209,17 +246,68 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
             format!("{name} is no {what} file, despite its name"),
             "if it is truncated, restore it; if it is not compressed, remove the ending from its \
              name",
-        ));
+        )
+        .of_damage());
     }
     if packing == Packing::Parquet {
         let rows = rows::Rows::open(path, wanted, Arc::clone(&taken))?;
         let reader = Box::new(rows);
-        let (plain, has_mark) = (false, false);
-        return Ok(Source { name, reader, taken, plain, has_mark, ends_ahead: None });
+        let (plain, has_mark, collection) = (false, false, None);
+        return Ok(Source { name, reader, taken, plain, has_mark, collection, ends_ahead: None });
     }
-    let (reader, has_mark, is_unchanged) = decoded(reader).map_err(failed)?;
+    let (reader, has_mark, is_unchanged) = decoded(reader).map_err(damaged)?;
     let plain = packing == Packing::None && is_unchanged;
-    Ok(Source { name, reader, taken, plain, has_mark, ends_ahead: None })
+    let collection = None;
+    let source = Source { name, reader, taken, plain, has_mark, collection, ends_ahead: None };
+    if dialect::is_named_table(path) {
+        return Ok(source);
+    }
+    source.recognised(collections::HEAD_BYTES).map_err(damaged)
+}
+
+impl Source {
+    /// Recognises by its beginning what the file is, of which at least `bytes` are read. The
+    /// elements of a JSON array become lines.
+    fn recognised(mut self, bytes: usize) -> io::Result<Self> {
+        let mut head = vec![0; BUFFER_BYTES];
+        let (mut filled, mut failed) = (0, None);
+        while filled < bytes {
+            match self.reader.read(&mut head[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What stands before the fault is read first.
+                Err(error) if filled > 0 => {
+                    failed = Some(error);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        head.truncate(filled);
+        self.collection = Collection::of(&head);
+        let is_array = array::is_one(&head);
+        let rest = Rest { failed, inner: self.reader };
+        let whole = Cursor::new(head).chain(rest);
+        if is_array {
+            (self.reader, self.plain) = (Box::new(array::ArrayLines::new(whole)), false);
+        } else {
+            self.reader = Box::new(whole);
+        }
+        Ok(self)
+    }
+}
+
+/// What follows the beginning of a file; an error that came with the beginning is returned first.
+struct Rest {
+    failed: Option<io::Error>,
+    inner: Box<dyn Read>,
+}
+
+impl Read for Rest {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.failed.take().map_or_else(|| self.inner.read(buffer), Err)
+    }
 }
 
 /// Like [`open`], but starts at byte `at` of the lines. A plain file is read from there; of any
@@ -282,41 +370,14 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     Ok(match packing {
         Packing::None | Packing::Parquet => (Box::new(whole), packing),
         Packing::Gzip => {
-            let inner = GzipMembers { member: Some(GzDecoder::new(buffered(whole))) };
+            let inner = GzipMembers::new(buffered(whole));
             (Box::new(Unpacked { inner, packing }), packing)
         }
         Packing::Zstandard => {
-            let inner = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
+            let inner = unzstd::Frames::new(buffered(whole))?;
             (Box::new(Unpacked { inner, packing }), packing)
         }
     })
-}
-
-/// Reads all members of a gzip file. `flate2::MultiGzDecoder` is not used: if the last member is
-/// followed by a few bytes that are no member, it reports a truncated member, while the right
-/// message is that the header is invalid.
-struct GzipMembers<R> {
-    /// `None` at the end of the file.
-    member: Option<GzDecoder<R>>,
-}
-
-impl<R: BufRead> Read for GzipMembers<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.member {
-            let count = member.read(buffer)?;
-            if count > 0 || buffer.is_empty() {
-                return Ok(count);
-            }
-            let behind = member.get_mut().fill_buf()?.first().copied();
-            let packed = self.member.take().map(GzDecoder::into_inner);
-            match behind {
-                None => {}
-                Some(0x1f) => self.member = packed.map(GzDecoder::new),
-                Some(_) => return Err(io::Error::other("invalid gzip header")),
-            }
-        }
-        Ok(0)
-    }
 }
 
 /// Counts the bytes read from a file.
@@ -356,7 +417,8 @@ fn explained(error: &io::Error, packing: Packing) -> io::Error {
             format!("extra bytes follow the {name} data")
         }
         _ if said.contains("too much memory") => {
-            format!("the {name} data needs more than 128 MiB of memory; decompress it first")
+            let most = words::bytes(unzstd::window_max());
+            format!("the {name} data needs a window of more than {most}: give --zstd-window 2G")
         }
         _ if error.raw_os_error().is_some() => said,
         _ => format!("the {name} data is damaged: {said}"),

@@ -7,6 +7,6 @@ pub enum Ended {
     /// The command ran, but found damage or a missing key.
     Amiss = 1,
     /// The command ran, but skipped lines that it could not read, and `--lenient` was not given; or
-    /// it left files of a plan.
+    /// a file was damaged, and only its beginning was read; or it left files of a plan.
     Skipped = 3,
 }

@@ -29,6 +29,10 @@ enum FailureKind {
     Damage,
     /// The input is in another format than the options say: a retry would fail again.
     WrongInput,
+    /// A file of the input is damaged.
+    DamagedInput,
+    /// The input changed while it was read.
+    ChangedInput,
 }
 
 impl Failure {
@@ -77,6 +81,25 @@ impl Failure {
     /// Whether the input is in another format than the options say.
     pub fn is_of_wrong_input(&self) -> bool {
         self.kind == FailureKind::WrongInput
+    }
+
+    /// The input changed while it was read.
+    pub fn changed_input() -> Self {
+        let failure = Self::new(
+            "the input changed while it was read",
+            "run the command again: it starts from the beginning",
+        );
+        Self { kind: FailureKind::ChangedInput, ..failure }
+    }
+
+    /// Whether the input changed while it was read.
+    pub fn is_of_changed_input(&self) -> bool {
+        self.kind == FailureKind::ChangedInput
+    }
+
+    /// Whether a file of the input is damaged.
+    pub fn is_of_damaged_input(&self) -> bool {
+        self.kind == FailureKind::DamagedInput
     }
 
     /// Whether stored data of an index are damaged.
@@ -138,10 +161,13 @@ impl Failure {
 
 impl From<nearkin_input::Error> for Failure {
     fn from(error: nearkin_input::Error) -> Self {
-        let is_of_wrong_input = error.is_of_wrong_input();
+        let kind = match (error.is_of_damage(), error.is_of_wrong_input()) {
+            (true, _) => FailureKind::DamagedInput,
+            (false, true) => FailureKind::WrongInput,
+            (false, false) => FailureKind::Error,
+        };
         let (message, advice) = error.into_parts();
-        let failure = Self::new(message, advice);
-        if is_of_wrong_input { failure.of_wrong_input() } else { failure }
+        Self { message, advice, kind }
     }
 }
 

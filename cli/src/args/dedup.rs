@@ -133,6 +133,9 @@ pub(crate) struct Dedup {
     /// Without it, a row of a table that does not fit the header, and a line that is not UTF-8, are
     /// errors; other lines that cannot be read are skipped, and the status is 3. If more than half
     /// of the lines cannot be read, most likely a field name is wrong: this is an error.
+    ///
+    /// A damaged file (cut off, overwritten) is an error, too. With --lenient, what stands before
+    /// the damage is taken, the file is named, and the next one is read. The status is then 3.
     #[arg(long, conflicts_with = "strict")]
     pub(crate) lenient: bool,
 

@@ -50,7 +50,7 @@ use nearkin_kit::output::{self, Output, counted, grouped};
 use counts::DedupCounts;
 use format::OutputFormat;
 use request::Request;
-use work::{Stage, Work};
+use work::{RunPlan, Stage, Work};
 
 pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
@@ -59,15 +59,15 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     let request = Request::new(args, &files)?;
     let mut work = Work::open(&request)?;
     if let Err(failure) = passes(&request, &mut work) {
-        if failure.is_of_wrong_input() || work.ledger.count == 0 {
+        let is_in_vain = failure.is_of_wrong_input() || failure.is_of_changed_input();
+        if is_in_vain || work.ledger.count == 0 {
             // The work folder holds nothing from which the next run could continue, so it is
             // deleted.
             work.finish()?;
             return Err(failure);
         }
-        let reached = reached(&work);
-        let go_on = if failure.is_interruption() { "" } else { ": the same command continues" };
-        return Err(failure.after(&format!("{reached}{go_on}")));
+        let reached = reached(&work, &request, &failure);
+        return Err(failure.after(&reached));
     }
     overwrite::mark_as_pair(&request.out, &request.dropped)?;
     packed::publish(&request.dropped)?;
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     } else {
         report(&counts, &request, output)?;
     }
-    Ok(skips::ended(counts.unreadable(), args.lenient))
+    Ok(skips::ended(counts.unreadable(), counts.damaged(), args.lenient))
 }
 
 /// Says what the guard kept.
@@ -156,8 +156,8 @@ fn passes(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Describes the progress of an interrupted run.
-fn reached(work: &Work) -> String {
+/// Describes the progress of an interrupted run, and whether the next one continues it.
+fn reached(work: &Work, request: &Request<'_>, failure: &Failure) -> String {
     let read = counted(work.state.counts.read, "line");
     let done = grouped(work.state.done);
     let doing = match work.state.stage {
@@ -166,7 +166,26 @@ fn reached(work: &Work) -> String {
         Stage::Judge => format!("all {read} decided on"),
         Stage::Write | Stage::Publish => format!("all {read} decided on, {done} written"),
     };
-    format!("before that: {doing}; all progress is stored")
+    if !work.is_repeatable() {
+        return format!("before that: {doing}");
+    }
+    let stored = format!("before that: {doing}; all progress is stored");
+    if failure.is_interruption() {
+        return stored;
+    }
+    if failure.is_of_damaged_input() {
+        return match work.state.stage {
+            Stage::Read => {
+                format!("{stored}: when the file is whole again, the same command continues")
+            }
+            _ => format!("before that: {doing}"),
+        };
+    }
+    // An option or an input that was changed since starts the run anew.
+    match RunPlan::new(request) {
+        Ok(plan) if work.is_of(&plan) => format!("{stored}: the same command continues"),
+        _ => format!("before that: {doing}"),
+    }
 }
 
 #[derive(Serialize)]

@@ -43,6 +43,25 @@ struct Note {
     change: u64,
 }
 
+impl Note {
+    /// Where a run over these files goes on: where this one stopped, or where the first file begins
+    /// that has changed since, such as a damaged one that was replaced. `None` if that is the
+    /// beginning, or if the files are others.
+    fn place_in(&self, files: &[InputFile]) -> Option<Position> {
+        let pairs = || self.files.iter().zip(files);
+        if self.files.len() != files.len() || !pairs().all(|(one, other)| one.path == other.path) {
+            return None;
+        }
+        match pairs().position(|(one, other)| one != other) {
+            Some(0) => None,
+            Some(file) if file <= self.position.file => {
+                Some(Position { file, ..Position::default() })
+            }
+            _ => Some(self.position),
+        }
+    }
+}
+
 /// Reads and writes the checkpoint of one run.
 pub(crate) struct Resume {
     folder: NoteFolder,
@@ -75,9 +94,11 @@ impl Resume {
             };
             let same = note.version == VERSION && note.fields == *fields && note.rows == *rows;
             let here = note.index == index.id() && note.folder == folder.identity;
-            if same && here && note.files == *files && note.change <= index.durable_change() {
-                let Position { file, line, .. } = note.position;
-                lines.go_to(note.position)?;
+            let is_durable = note.change <= index.durable_change();
+            let position = note.place_in(files).filter(|_| same && here && is_durable);
+            if let Some(position) = position {
+                let Position { file, line, .. } = position;
+                lines.go_to(position)?;
                 if let Some(path) = paths.get(file) {
                     let line = grouped(line + 1);
                     output::note(format!("resuming at line {line} of {}", path.display()));

@@ -68,10 +68,29 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
     of_mail > 0 && of_mail + of_letters > 1
 }
 
-/// Whether the bytes start like a mailbox of many messages: with a line `From ...`, then a message.
+/// Whether the bytes are a mailbox of several messages: each stands behind a line `From ...`.
 pub(crate) fn is_mailbox(bytes: &[u8]) -> bool {
-    let line = bytes.starts_with(b"From ").then(|| bytes.iter().position(|byte| *byte == b'\n'));
-    line.flatten().is_some_and(|end| end < HEAD_BYTES && is_one(&bytes[end + 1..]))
+    let mut others = memchr::memmem::find_iter(bytes, b"\nFrom ");
+    begins_mailbox(bytes) && others.any(|at| begins_mailbox(&bytes[at + 1..]))
+}
+
+/// Whether the bytes start like a mailbox: with a line `From ...`, then a message. `git mailsplit`
+/// leaves that line in the file of each message.
+pub(crate) fn begins_mailbox(bytes: &[u8]) -> bool {
+    postmark(bytes).is_some_and(|end| is_one(&bytes[end..]))
+}
+
+/// The size of the line `From ...` at the beginning, if there is one.
+fn postmark(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.starts_with(b"From ").then(|| bytes.get(..HEAD_BYTES).unwrap_or(bytes))?;
+    Some(memchr::memchr(b'\n', head)? + 1)
+}
+
+/// A message without the line `From ...` before it.
+pub(super) fn without_postmark(mut bytes: Vec<u8>) -> Vec<u8> {
+    let end = postmark(&bytes).unwrap_or(0);
+    bytes.drain(..end);
+    bytes
 }
 
 /// The subject and text of a message.

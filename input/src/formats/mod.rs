@@ -47,6 +47,7 @@ use decode::Decoded;
 use format::Format;
 
 pub use child::if_asked;
+pub(crate) use mail::begins_mailbox;
 pub use mail::keep_quoted;
 pub use parser::PURGE_OPTION;
 pub use pdf::{faster as faster_pdf, read_by as read_pdf_by};
@@ -100,7 +101,7 @@ fn format_of(path: &Path, bytes: &[u8]) -> Format {
         Some("mbox") => Format::Mailbox,
         _ if html::is_one(bytes) => Format::Html,
         _ if mail::is_mailbox(bytes) => Format::Mailbox,
-        _ if mail::is_one(bytes) => Format::Mail,
+        _ if mail::is_one(bytes) || mail::begins_mailbox(bytes) => Format::Mail,
         _ => Format::Plain,
     }
 }
@@ -120,8 +121,10 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<Decoded, Reason> {
     match format_of(path, &bytes) {
         Format::Plain => plain(path, bytes),
         Format::Mailbox => Err(Reason::Format(
-            "an mbox, many messages in one file; split it into .eml files".to_owned(),
+            "an mbox, many messages in one file; split it: `git mailsplit -oFOLDER FILE`"
+                .to_owned(),
         )),
+        Format::Mail => parser::text(Format::Mail, mail::without_postmark(bytes)),
         format => parser::text(format, bytes),
     }
 }

@@ -52,6 +52,10 @@ fn an_mbox_is_named_and_not_read() {
         Subject: a\n\ntext\n";
     assert!(detail("Inbox", message.repeat(2).as_bytes()).contains("an mbox"));
     assert_eq!(words("Inbox", b"From here to there\nit is far"), "From here to there it is far");
+    // As `git mailsplit` writes each message.
+    if cfg!(feature = "mail") {
+        assert_eq!(words("0001", format!("{message}From here\n").as_bytes()), "a text From here");
+    }
 }
 
 #[test]

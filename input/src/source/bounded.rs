@@ -40,14 +40,16 @@ const ROWS: usize = 256;
 /// Opens a file and reads its metadata.
 pub fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
     let mut file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-    let cannot = |why: &str| Failure::new(format!("cannot read {}: {why}", path.display()), "");
+    let cannot =
+        |why: &str| Failure::new(format!("cannot read {}: {why}", path.display()), "").of_damage();
     match metadata_memory(&mut file) {
         Ok(bytes) if bytes > METADATA_BYTES_MAX => {
             let more = words::bytes(METADATA_BYTES_MAX);
             return Err(Failure::new(
                 format!("the metadata of {} takes more than {more} of memory", path.display()),
                 "write it with fewer columns, or with larger row groups",
-            ));
+            )
+            .of_damage());
         }
         Ok(_) => {}
         Err(error) => return Err(cannot(&error.to_string())),

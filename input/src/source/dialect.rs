@@ -92,6 +92,11 @@ pub fn is_named_rows(path: &Path) -> bool {
         || ["jsonl", "ndjson", "ldjson", "json", "parquet", "pq"].contains(&&*ending)
 }
 
+/// Whether the name of a file says that it is a table.
+pub(super) fn is_named_table(path: &Path) -> bool {
+    is_table_ending(&ending(path))
+}
+
 /// The ending of a file name without its compression suffix, in lower case.
 fn ending(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();

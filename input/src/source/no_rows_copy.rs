@@ -9,6 +9,8 @@ use crate::Error;
 /// A row group; never constructed in this build.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceGroup {
+    /// The index of the file in the input.
+    pub file: usize,
     /// Number of rows.
     pub rows: u64,
 }
@@ -24,13 +26,13 @@ fn not_built(path: &Path) -> Error {
 }
 
 /// Fails: this build reads no Parquet.
-pub fn check_same_columns(files: &[PathBuf]) -> Result<(), Error> {
+pub fn check_same_columns(files: &[PathBuf], _: bool) -> Result<(), Error> {
     Err(not_built(files.first().map_or(Path::new("the file"), PathBuf::as_path)))
 }
 
 impl<W: Write + Send> RowCopy<W> {
     /// Fails: this build writes no Parquet.
-    pub fn new(_: &[PathBuf], out: &Path, _: W) -> Result<Self, Error> {
+    pub fn new(_: &[PathBuf], out: &Path, _: W, _: bool) -> Result<Self, Error> {
         Err(not_built(out))
     }
 

@@ -21,6 +21,7 @@ use serde_json::Number;
 
 use super::bounded::{self, PagesBytes};
 use super::columns::{self, JsonColumn};
+use super::sound_rows;
 use super::wanted::Wanted;
 use crate::Error as Failure;
 
@@ -47,6 +48,13 @@ pub(crate) struct Rows {
     /// Encoded text. The first `given` bytes have already been returned.
     text: Vec<u8>,
     given: usize,
+    /// Why no more rows can be read. The rows before come first.
+    failed: Option<String>,
+    /// Whether all columns are checked.
+    is_for_copy: bool,
+    /// The number of rows of the current row group before the damage that a check of all columns
+    /// has found, and what is damaged.
+    sound: Option<(u64, ParquetError)>,
     taken: Arc<AtomicU64>,
 }
 
@@ -85,6 +93,9 @@ impl Rows {
             large: None,
             text,
             given,
+            failed: None,
+            is_for_copy: wanted.is_some_and(|wanted| wanted.is_for_copy),
+            sound: None,
             taken,
         })
     }
@@ -98,6 +109,12 @@ impl Rows {
                 self.encode()?;
             } else if self.values.iter().all(|values| !values.is_empty()) && !self.values.is_empty()
             {
+                if let Some((rows, wrong)) = &mut self.sound {
+                    if *rows == 0 {
+                        return Err(ParquetError::General(wrong.to_string()));
+                    }
+                    *rows -= 1;
+                }
                 self.text.push(b'{');
                 self.encode()?;
             } else if !self.read()? {
@@ -105,6 +122,20 @@ impl Rows {
             }
         }
         Ok(!self.text.is_empty())
+    }
+
+    /// Encodes the next rows; if that fails, those before the fault. Returns false if there are
+    /// none, at the end of the file or at the fault.
+    fn fill_or_fail(&mut self) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        if let Err(error) = self.fill() {
+            self.failed = Some(explained(&error));
+            let end = memchr::memrchr(b'\n', &self.text).map_or(0, |end| end + 1);
+            self.text.truncate(end);
+        }
+        !self.text.is_empty()
     }
 
     /// Reads the next rows, if necessary from the next row group. Returns false at the end of the
@@ -116,6 +147,10 @@ impl Rows {
             }
             let group = self.group_next;
             self.group_next += 1;
+            if self.is_for_copy {
+                let (rows, wrong) = sound_rows::count(&self.file, &self.path, group);
+                self.sound = wrong.map(|wrong| (rows, wrong));
+            }
             let open = |column: &JsonColumn| {
                 let place = (group, column.place);
                 bounded::BoundedColumn::open(&self.file, &self.path, place, &self.pages_bytes)
@@ -331,11 +366,8 @@ impl JsonColumn {
 
 impl Read for Rows {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.text.len() {
-            let filled = self.fill().map_err(|error| io::Error::other(explained(&error)))?;
-            if !filled {
-                return Ok(0);
-            }
+        if self.given == self.text.len() && !self.fill_or_fail() {
+            return self.failed.as_ref().map_or(Ok(0), |why| Err(io::Error::other(why.clone())));
         }
         let rest = &self.text[self.given..];
         let count = rest.len().min(buffer.len());

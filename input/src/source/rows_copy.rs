@@ -37,7 +37,8 @@ const READ_BYTES: u64 = 64 << 20;
 /// A row group of an input file.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceGroup {
-    file: usize,
+    /// The index of the file in the input.
+    pub file: usize,
     place: usize,
     /// Number of rows.
     pub rows: u64,
@@ -61,11 +62,11 @@ fn reading(path: &Path, error: &ParquetError) -> Failure {
     Failure::new(format!("cannot read {}: {}", path.display(), explained(error)), "")
 }
 
-/// Fails if the files have different schemas.
-pub fn check_same_columns(files: &[PathBuf]) -> Result<(), Failure> {
+/// Fails if the files have different schemas. If `lenient`, damaged files are passed over.
+pub fn check_same_columns(files: &[PathBuf], lenient: bool) -> Result<(), Failure> {
     let mut first = None;
     for path in files {
-        let file = open(path)?;
+        let Some(file) = sound(open(path), lenient)? else { continue };
         let schema = file.metadata().file_metadata().schema_descr().root_schema_ptr();
         let (first, of) = first.get_or_insert_with(|| (Arc::clone(&schema), path));
         if first.get_fields() != schema.get_fields() {
@@ -78,12 +79,21 @@ pub fn check_same_columns(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A result; if `lenient`, `None` for a damaged file.
+fn sound<T>(opened: Result<T, Failure>, lenient: bool) -> Result<Option<T>, Failure> {
+    match opened {
+        Err(error) if lenient && error.is_of_damage() => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 impl<W: Write + Send> RowCopy<W> {
-    /// Starts a file with the schema and metadata of the first input file.
-    pub fn new(files: &[PathBuf], out: &Path, to: W) -> Result<Self, Failure> {
+    /// Starts a file with the schema and metadata of the first input file. If `lenient`, damaged
+    /// files are passed over: they have no row groups.
+    pub fn new(files: &[PathBuf], out: &Path, to: W, lenient: bool) -> Result<Self, Failure> {
         let (mut groups, mut schema) = (Vec::new(), None);
         for (file, path) in files.iter().enumerate() {
-            let reader = open(path)?;
+            let Some(reader) = sound(open(path), lenient)? else { continue };
             let metadata = reader.metadata();
             let rows = metadata.row_groups().iter().map(RowGroupMetaData::num_rows);
             groups.extend(rows.enumerate().map(|(place, rows)| SourceGroup {
@@ -106,7 +116,7 @@ impl<W: Write + Send> RowCopy<W> {
             });
         }
         let Some((schema, properties)) = schema else {
-            return Err(Failure::new("there is no Parquet file to copy rows of", ""));
+            return Err(Failure::new("there is no whole Parquet file to copy rows of", ""));
         };
         let writer = SerializedFileWriter::new(to, schema, properties)
             .map_err(|error| writing(out, &error))?;
@@ -246,7 +256,9 @@ fn copy<T: DataType>(
     let mut kept: Kept<T> =
         Kept { values: Vec::new(), defined: Vec::new(), repeated: Vec::new(), bytes: 0 };
     let (mut row, mut read) = (0, 0);
-    loop {
+    // What follows the last row may be damaged.
+    let end = keep.iter().rposition(|keep| *keep).map_or(0, |last| last + 1);
+    while row < end {
         values.clear();
         defined.clear();
         repeated.clear();
@@ -288,7 +300,7 @@ fn copy<T: DataType>(
         }
     }
     kept.write(to)?;
-    if row < keep.len() {
+    if row < end {
         return Err(ParquetError::General("columns differ in length".to_owned()));
     }
     Ok(())
@@ -431,7 +443,7 @@ mod tests {
         for (nth, of) in [(1, 1), (2, 7), (7, 1_000), (0, 2), (5, 0)] {
             let kept = |row: usize| of > 0 && row % of < nth;
             let file = File::create(&out).unwrap();
-            let mut copy = RowCopy::new(&files, &out, file).unwrap();
+            let mut copy = RowCopy::new(&files, &out, file, false).unwrap();
             let mut row = 0;
             for group in copy.groups() {
                 let keep = (0..group.rows).map(|_| {
@@ -452,6 +464,6 @@ mod tests {
             assert_eq!(from.schema(), to.schema());
             assert_eq!(from.key_value_metadata(), to.key_value_metadata());
         }
-        assert!(check_same_columns(&files).is_ok());
+        assert!(check_same_columns(&files, false).is_ok());
     }
 }

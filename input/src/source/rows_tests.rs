@@ -58,7 +58,7 @@ fn write(path: &Path) {
 
 fn wanted(key: &str, content: &str) -> Wanted {
     let (key, content) = (key.to_owned(), vec![content.to_owned()]);
-    Wanted { key, content, is_key_optional: false, only: true }
+    Wanted { key, content, is_key_optional: false, only: true, is_for_copy: false }
 }
 
 fn read(path: &Path, wanted: Option<&Wanted>) -> String {

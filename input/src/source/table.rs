@@ -35,6 +35,8 @@ pub struct CsvTable<R> {
     used: usize,
     is_end: bool,
     is_lenient: bool,
+    /// If lenient: why reading has ended early. The rows before it come first.
+    failed: Option<io::Error>,
     /// The line where the current row begins, counted from 1.
     line: u64,
     /// Offset of the current row.
@@ -110,6 +112,7 @@ impl<R: Read> CsvTable<R> {
             used,
             is_end,
             is_lenient,
+            failed: None,
             line,
             byte,
             columns,
@@ -166,7 +169,11 @@ impl<R: Read> CsvTable<R> {
         let wrong = loop {
             self.pass();
             self.scanner.begin();
-            match self.find()? {
+            let found = self.find()?;
+            if let Some(error) = self.cut(&found) {
+                return Err(error);
+            }
+            match found {
                 Scanned::Row { bytes, used } => {
                     (self.bytes, self.used) = (bytes, used);
                     match self.scanner.count() {
@@ -190,6 +197,16 @@ impl<R: Read> CsvTable<R> {
             None => Ok(Cells { scanner: &self.scanner, row: bytes }),
         };
         Ok(Some(Row { line: self.line, bytes, line_end, cells }))
+    }
+
+    /// The error that ended reading, if it has cut this row: the row has no end then.
+    fn cut(&mut self, found: &Scanned) -> Option<io::Error> {
+        let is_cut = match found {
+            Scanned::Row { bytes, used } => bytes == used,
+            Scanned::Wrong { fault, .. } => *fault == Fault::Unclosed,
+            Scanned::More | Scanned::Doubt(_) => true,
+        };
+        self.failed.take_if(|_| is_cut)
     }
 
     /// Passes the current row.
@@ -252,8 +269,16 @@ impl<R: Read> CsvTable<R> {
             }
         };
         self.buffer.truncate(length + *read.as_ref().unwrap_or(&0));
-        self.is_end = read? == 0;
-        Ok(())
+        match read {
+            Err(error) if self.is_lenient => {
+                (self.is_end, self.failed) = (true, Some(error));
+                Ok(())
+            }
+            read => {
+                self.is_end = read? == 0;
+                Ok(())
+            }
+        }
     }
 
     /// Compares the number of cells of a row with that of the header.

@@ -43,7 +43,7 @@ impl TableRows {
         options: &RowOptions,
         wanted: Option<&Wanted>,
     ) -> Result<Self, Error> {
-        let failed = |error: io::Error| Error::reading(path, &error);
+        let failed = |error: io::Error| Error::reading(path, &error).of_damage();
         let mut table = CsvTable::open(path, reader, options).map_err(failed)?;
         let mark = if has_mark { super::table::MARK } else { b"" };
         let naming = table.naming().to_vec();
@@ -54,7 +54,9 @@ impl TableRows {
                     let header = [mark, &naming, row.bytes].concat();
                     (header, row.line_end.to_vec(), names_of(&cells))
                 }
-                Err(wrong) => return Err(wrong_row(&path.display().to_string(), &wrong)),
+                Err(wrong) => {
+                    return Err(wrong_row(&path.display().to_string(), &wrong).of_damage());
+                }
             },
         };
         let places = match wanted {

@@ -16,6 +16,8 @@ pub struct Wanted {
     pub is_key_optional: bool,
     /// Whether no other columns are read.
     pub only: bool,
+    /// Whether rows of Parquet must be sound in all columns, read or not: they are copied later.
+    pub is_for_copy: bool,
 }
 
 impl Wanted {

@@ -102,7 +102,9 @@ pub struct LinesGiven {
     pub strict: bool,
 
     /// Skip any number of lines and rows that cannot be read, and end with status 0; without it,
-    /// lines that were skipped end the command with status 3, more than half of them with an error
+    /// lines that were skipped end the command with status 3, more than half of them with an error.
+    /// Of a damaged file (cut off, overwritten), take what can be read and name it; the status is
+    /// then 3
     #[arg(long, conflicts_with = "strict")]
     pub lenient: bool,
 

@@ -323,8 +323,8 @@ fn text_of(path: &Path, body: Bytes) -> Result<String, Reason> {
         return Err(Reason::TooLarge);
     }
     doubts::note(path, &how);
-    if let Some((what, option)) = sniff::many_by_name(path, &text) {
-        doubts::note_many(path, what, option);
+    if let Some((what, way_out)) = sniff::many_by_name(path, &text) {
+        doubts::note_many(path, what, way_out);
     }
     Ok(text)
 }

@@ -14,6 +14,7 @@ use super::shards;
 use crate::failure::Failure;
 use crate::output::progress::{Progress, Unit};
 use crate::output::{self, counted};
+use nearkin_input::Error;
 use nearkin_input::fields::Fields;
 use nearkin_input::files;
 use nearkin_input::files::Files;
@@ -115,7 +116,7 @@ impl LineFiles {
     pub fn next(&mut self) -> Result<Option<Raw>, Failure> {
         loop {
             if let Some(records) = &mut self.records {
-                if let Some(raw) = records.next()? {
+                if let Some(raw) = records.next().map_err(advised)? {
                     return Ok(Some(raw));
                 }
                 // The last file stays open, because the position is that of its end.
@@ -131,10 +132,13 @@ impl LineFiles {
             let how = (&self.options, self.wanted.as_ref());
             let records = match &self.stdin_copy {
                 Some(copy) if path.as_os_str() == raw::STDIN => {
-                    Records::open_at(copy, how, (line, byte))?.named("stdin")
+                    Records::open_at(copy, how, (line, byte))
+                        .map(|records| records.named("stdin"))
+                        .map_err(|error| error.with_name(copy, "stdin"))
                 }
-                _ => Records::open_at(path, how, (line, byte))?,
+                _ => Records::open_at(path, how, (line, byte)),
             };
+            let records = records.map_err(advised)?;
             self.records = Some(records.of_file(u32::try_from(file).unwrap_or(u32::MAX)));
         }
     }
@@ -151,13 +155,20 @@ impl LineFiles {
 
     /// Position of the next line.
     pub fn position(&self) -> Position {
-        self.records.as_ref().map_or(self.opened_at, |records| self.in_file(records.position()))
+        let Some(records) = &self.records else { return self.opened_at };
+        if records.has_ended_early() { self.next_file() } else { self.in_file(records.position()) }
     }
 
     /// Position before the last call of [`LineFiles::next`], for reading its line again: after a
     /// failed call, [`LineFiles::position`] may lie within a line.
     fn before(&self) -> Position {
-        self.records.as_ref().map_or(self.opened_at, |records| self.in_file(records.before()))
+        let Some(records) = &self.records else { return self.opened_at };
+        if records.had_ended_early() { self.next_file() } else { self.in_file(records.before()) }
+    }
+
+    /// The beginning of the file after the open one: where a run goes on behind a damaged file.
+    fn next_file(&self) -> Position {
+        Position { file: self.opened_at.file + 1, line: 0, byte: 0 }
     }
 
     /// A position in the open file.
@@ -175,6 +186,20 @@ impl LineFiles {
         }
         Ok(())
     }
+}
+
+/// The failure for an error of reading; for a damaged file, with the option that goes on.
+fn advised(error: Error) -> Failure {
+    let is_damaged = error.is_of_damage();
+    let failure = Failure::from(error);
+    if !is_damaged {
+        return failure;
+    }
+    let advice = match failure.advice() {
+        "" => "restore the file".to_owned(),
+        advice => advice.to_owned(),
+    };
+    failure.advise(&format!("{advice}, or take what can be read of such files: --lenient"))
 }
 
 impl Input {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::output::{self, counted, grouped, visible};
 use nearkin_input::formats::decode::How;
+use nearkin_input::sniff::WayOut;
 
 /// Maximum number of files with many documents to name without `--verbose`.
 const NAMED_MAX: usize = 5;
@@ -69,16 +70,22 @@ pub fn note(path: &Path, how: &How) {
     }
 }
 
-/// Counts a file that holds many documents. `option` reads it as such.
-pub(crate) fn note_many(path: &Path, what: &str, option: &str) {
+/// Counts a file that holds many documents. `way_out` reads it as such.
+pub(crate) fn note_many(path: &Path, what: &str, way_out: WayOut) {
     let mut found = found();
     found.counts.many_documents += 1;
     if found.many.len() < NAMED_MAX || output::is_verbose() {
         let name = visible(path.as_os_str().as_encoded_bytes());
-        found.many.push(format!(
-            "{name} holds {what}, and was read as one text; to read its documents: nearkin add \
-             INDEX {option} {name}"
-        ));
+        let advice = match way_out {
+            WayOut::Option(option) => {
+                format!("to read its documents: nearkin add INDEX {option} {name}")
+            }
+            WayOut::Split(split) => split.to_owned(),
+        };
+        found.many.push(match way_out {
+            WayOut::Option(_) => format!("{name} holds {what}, and was read as one text; {advice}"),
+            WayOut::Split(_) => format!("{name} is {what}, and was read as one text; {advice}"),
+        });
     }
 }
 

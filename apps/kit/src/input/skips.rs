@@ -25,6 +25,8 @@ pub struct Skips {
     lines: LineCounts,
     /// Lines that could not be read: malformed or too large.
     unreadable: u64,
+    /// Files of lines that could not be read to their end.
+    damaged: u64,
     /// Files that were read; blank ones count, too.
     files_read: u64,
     /// Files that could not be read as texts.
@@ -75,6 +77,7 @@ impl Skips {
             let is_unreadable =
                 |one| is_line(one) && (is_bad(one) || one.reason == Reason::TooLarge);
             self.unreadable += u64::from(skipped.is_some_and(is_unreadable));
+            self.damaged += u64::from(skipped.is_some_and(is_damaged));
             if skipped.is_none_or(|one| one.reason == Reason::Empty) {
                 self.files_read += 1;
             } else {
@@ -90,7 +93,8 @@ impl Skips {
         for run in raw::runs(skipped) {
             let (all, named) = self.kinds.entry(run[0].reason.kind()).or_default();
             *all += run.len() as u64;
-            if *named < NAMED_MAX || output::is_verbose() {
+            // What a damaged file held is lost: each one is named.
+            if *named < NAMED_MAX || output::is_verbose() || is_damaged(&run[0]) {
                 *named += run.len() as u64;
                 progress.note(raw::note(run));
             }
@@ -119,13 +123,21 @@ impl Skips {
             output::note("no file was read (status 3; --lenient: status 0)");
             return Ended::Skipped;
         }
-        ended(self.unreadable, self.lenient)
+        ended(self.unreadable, self.damaged, self.lenient)
     }
 }
 
-/// How a run ends that skipped this number of unreadable lines: a script must notice that they are
-/// missing.
-pub fn ended(unreadable: u64, lenient: bool) -> Ended {
+/// How a run ends that skipped this number of unreadable lines, and the rest of this number of
+/// damaged files: a script must notice that they are missing. How much a damaged file held is
+/// unknown, so `lenient` does not accept that in silence.
+pub fn ended(unreadable: u64, damaged: u64, lenient: bool) -> Ended {
+    if damaged > 0 {
+        output::note(format!(
+            "{} could not be read to the end (status 3)",
+            counted(damaged, "damaged file")
+        ));
+        return Ended::Skipped;
+    }
     if unreadable == 0 || lenient {
         return Ended::Well;
     }
@@ -138,6 +150,10 @@ pub fn ended(unreadable: u64, lenient: bool) -> Ended {
 
 fn is_line(skipped: &Skipped) -> bool {
     matches!(skipped.origin, Origin::Line { .. })
+}
+
+fn is_damaged(skipped: &Skipped) -> bool {
+    matches!(skipped.reason, Reason::Damaged(_))
 }
 
 fn is_bad(skipped: &Skipped) -> bool {

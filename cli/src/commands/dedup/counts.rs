@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use nearkin_input::raw;
+
 /// Counts of lines and bytes, by outcome.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct DedupCounts {
@@ -45,6 +47,11 @@ impl DedupCounts {
     /// Number of lines that could not be read: malformed or too large.
     pub(super) fn unreadable(&self) -> u64 {
         self.bad() + self.kinds.get("too large").copied().unwrap_or(0)
+    }
+
+    /// Number of files that could not be read to the end.
+    pub(super) fn damaged(&self) -> u64 {
+        self.kinds.get(raw::DAMAGED).copied().unwrap_or(0)
     }
 
     /// Uncompressed size of the dropped lines. For Parquet: how much smaller OUT is than the input.

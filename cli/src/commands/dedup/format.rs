@@ -51,7 +51,7 @@ pub(super) fn choose(
             if let Some(other) = other(SourceKind::Parquet) {
                 return Err(cannot_hold(out, other, "Parquet"));
             }
-            source::check_same_columns(files)?;
+            source::check_same_columns(files, rows.lenient)?;
             Ok(OutputFormat::Parquet)
         }
         "csv" | "tsv" | "tab" => {
@@ -80,7 +80,7 @@ pub(super) fn choose(
             for (path, _) in
                 files.iter().zip(&kinds).filter(|(_, kind)| **kind == SourceKind::Parquet)
             {
-                check_as_json(path, out)?;
+                check_as_json(path, out, rows.lenient)?;
             }
             Ok(OutputFormat::Lines)
         }
@@ -100,8 +100,8 @@ pub(super) fn check_dropped(dropped: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_as_json(path: &Path, out: &Path) -> Result<(), Failure> {
-    let lost = source::not_for_json(path)?;
+fn check_as_json(path: &Path, out: &Path, lenient: bool) -> Result<(), Failure> {
+    let lost = sound(source::not_for_json(path), lenient)?.unwrap_or_default();
     if lost.is_empty() {
         return Ok(());
     }
@@ -123,11 +123,23 @@ fn cannot_hold(out: &Path, input: &Path, what: &str) -> Failure {
     )
 }
 
+/// A result; if `lenient`, `None` for a damaged file, which is named when it is read.
+pub(super) fn sound<T>(
+    opened: Result<T, nearkin_input::Error>,
+    lenient: bool,
+) -> Result<Option<T>, Failure> {
+    match opened {
+        Err(error) if lenient && error.is_of_damage() => Ok(None),
+        opened => Ok(Some(opened?)),
+    }
+}
+
 fn check_same_header(files: &[PathBuf], rows: &RowOptions) -> Result<(), Failure> {
     let mut first = None;
     // Stdin can be read only once; its rows are compared with the header when they are read.
     for path in files.iter().filter(|path| path.as_os_str() != STDIN) {
-        let header = source::open_table(path, rows)?.names().to_vec();
+        let Some(table) = sound(source::open_table(path, rows), rows.lenient)? else { continue };
+        let header = table.names().to_vec();
         let (first, of) = first.get_or_insert_with(|| (header.clone(), path));
         if *first != header {
             return Err(Failure::new(
@@ -143,7 +155,8 @@ fn check_same_header(files: &[PathBuf], rows: &RowOptions) -> Result<(), Failure
 /// tabs.
 fn check_tabs(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result<(), Failure> {
     for path in files.iter().filter(|path| path.as_os_str() != STDIN) {
-        if !source::open_table(path, rows)?.has_tabs() {
+        let table = sound(source::open_table(path, rows), rows.lenient)?;
+        if table.is_some_and(|table| !table.has_tabs()) {
             return Err(Failure::new(
                 format!(
                     "{} would not be separated by tabs: {} is not",

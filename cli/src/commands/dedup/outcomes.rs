@@ -9,6 +9,7 @@ use std::path::Path;
 use super::deciding::{Deciding, Equal};
 use super::ledger::{Entry, Kind, Ledger, damaged};
 use super::verdicts::{Pass, Verdict, Verdicts};
+use nearkin_input::raw;
 
 /// What becomes of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,13 @@ pub(super) enum LineOutcome {
         kind: Vec<u8>,
         reason: Vec<u8>,
     },
+}
+
+impl LineOutcome {
+    /// Whether this is the rest of a damaged file.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, Self::Skipped { kind, .. } if kind == raw::DAMAGED.as_bytes())
+    }
 }
 
 /// A duplicate, and the document that it duplicates.

@@ -8,6 +8,7 @@ use std::io;
 use nearkin::{Signature, Variety};
 
 use super::deciding::Deciding;
+use super::format::OutputFormat;
 use super::ledger::{Entry, Kind, Text};
 use super::order;
 use super::request::Request;
@@ -15,7 +16,7 @@ use super::work::{Stage, Work};
 use nearkin_input::guess::Spelling;
 use nearkin_input::raw::STDIN;
 use nearkin_input::raw::{Origin, Raw, Reason, Skipped};
-use nearkin_input::source;
+use nearkin_input::source::{self, SourceKind};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::{Reading, Sketched};
 use nearkin_kit::input::documents::{Input, LineFiles, Position};
@@ -70,12 +71,15 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let progress = Progress::start("reading", unit, total);
     let mut skips = Skips::new(request.args.lenient);
     let mut repetitive = Repetitive::default();
+    // The position after the last chunk, unless that chunk failed.
+    let mut appended = None;
     let ended = pipeline::run_with_positions(
         &mut input,
         Pace::Full,
         &progress,
         |raw| read(request, &reading, raw),
         |chunk, position| {
+            appended = None;
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
             let (chunk, ended) = skips::strictly(request.args.strict, chunk);
             let judged = skips.count(&chunk, &reading);
@@ -83,6 +87,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
             repetitive.add_lines(found.into_iter(), &progress);
             append(work, chunk, (&mut skips, &progress))?;
             ended.and(judged)?;
+            appended = position;
             if let Some(position) = position {
                 checkpoint(work, position, false)?;
             }
@@ -93,6 +98,9 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     skips.finish();
     reading.note_replaced();
     let position = input.position().unwrap_or_default();
+    if let (Err(_), Some(position)) = (&ended, appended) {
+        checkpoint(work, position, true)?;
+    }
     ended?;
     let counts = &work.state.counts;
     let lines = LineCounts { read: counts.read, skipped: counts.skipped, bad: counts.bad() };
@@ -106,14 +114,21 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
 pub(super) fn input(request: &Request<'_>, work: &Work, only: bool) -> Result<LineFiles, Failure> {
     let copy = work.stdin();
     if request.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
-        let mut stdin = source::open(STDIN.as_ref(), None)?.reader;
+        let mut stdin = source::stdin_unchanged()?;
         let copied = scratch::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
         copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
         interrupt::check()?;
+        // Whatever else is wrong with it is said when it is read.
+        if let Ok(SourceKind::Parquet) = source::kind(&copy, &request.rows) {
+            return Err(source::parquet_on_stdin().into());
+        }
     }
     let lines = LineFiles::new(request.files, request.rows.clone())?.with_stdin_in(copy);
     let mut wanted = request.fields.wanted();
-    wanted.only = only;
+    // Damage in a column that is not compared must be seen in both passes.
+    let is_lenient = request.rows.lenient;
+    wanted.is_for_copy = is_lenient && request.format == OutputFormat::Parquet;
+    wanted.only = only && (wanted.is_for_copy || !is_lenient);
     Ok(lines.with_columns(wanted))
 }
 
@@ -160,6 +175,12 @@ fn append(
 ) -> Result<(), Failure> {
     let mut skipped = Vec::new();
     for document in chunk {
+        let origin = match &document {
+            Ok(ReadLine::Document(document)) => &document.origin,
+            Ok(ReadLine::Blank(origin)) => origin,
+            Err(skipped) => &skipped.origin,
+        };
+        work.begin_file(place(origin).0);
         work.state.counts.read += 1;
         let pushed = match document {
             Ok(ReadLine::Document(document)) => push(work, *document),

@@ -137,6 +137,9 @@ pub(super) struct State {
     /// The number of ledger entries, and the size of the ledger's texts, both at the last
     /// checkpoint.
     pub(super) ledger: (u64, u64),
+    /// The reading pass before the first line of the last file that has lines in the ledger.
+    #[serde(default)]
+    file_begin: FileBegin,
     /// The number of ranks decided, or of lines written.
     pub(super) done: u64,
     /// Size of OUT at the last checkpoint; `dropped_bytes` is the size of DROPPED.
@@ -144,7 +147,46 @@ pub(super) struct State {
     pub(super) dropped_bytes: u64,
 }
 
+/// The state of the reading pass at the beginning of a file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct FileBegin {
+    file: usize,
+    counts: DedupCounts,
+    ledger: (u64, u64),
+}
+
 impl State {
+    /// The state from which a run with this plan can continue. If a file changed since, such as a
+    /// damaged one that was replaced, that is the beginning of this file: its lines are read again.
+    fn continued(mut self, plan: &RunPlan) -> Option<Self> {
+        let now = plan.files.as_ref()?;
+        let before = self.plan.files.replace(now.clone())?;
+        // Everything else is the same.
+        if self.plan != *plan || before.len() != now.len() {
+            return None;
+        }
+        let Some(changed) = before.iter().zip(now).position(|(before, now)| before != now) else {
+            return Some(self);
+        };
+        let is_same_name = |(before, now): (&InputFile, &InputFile)| before.path == now.path;
+        if self.stage != Stage::Read || !before.iter().zip(now).all(is_same_name) {
+            return None;
+        }
+        let begin = Position { file: changed, line: 0, byte: 0 };
+        if changed < self.position.file || (changed == self.position.file && self.position != begin)
+        {
+            if changed != self.file_begin.file {
+                return None;
+            }
+            self.position = begin;
+            self.ledger = self.file_begin.ledger;
+            self.counts = self.file_begin.counts.clone();
+        }
+        let name = now[changed].path.display();
+        output::note(format!("{name} has changed since: it is read from its beginning"));
+        Some(self)
+    }
+
     fn new(plan: RunPlan) -> Self {
         Self {
             plan,
@@ -152,6 +194,7 @@ impl State {
             counts: DedupCounts::default(),
             position: Position::default(),
             ledger: (0, 0),
+            file_begin: FileBegin::default(),
             done: 0,
             out_bytes: 0,
             dropped_bytes: 0,
@@ -205,15 +248,17 @@ impl Work {
         let state: Option<State> = checkpoint::load(&folder.join("state"));
         let signature_bytes = request.params.signature_bytes();
         if let (Some(kept), Some(state)) = (opened, state) {
-            let same = state.plan == plan && plan.files.is_some();
-            let whole = || Ledger::open(&folder, signature_bytes, state.ledger).map_err(failed);
-            match if same { whole()? } else { None } {
-                Some(ledger) => {
+            let state = state.continued(&plan);
+            let whole = |state: &State| {
+                Ledger::open(&folder, signature_bytes, state.ledger).map_err(failed)
+            };
+            match (state.as_ref().map(whole).transpose()?.flatten(), state) {
+                (Some(ledger), Some(state)) => {
                     output::note(format!("continuing the run in {}", folder.display()));
                     let (sketcher, stored) = (kept.sketcher(), Instant::now());
                     return Ok(Self { folder, state, kept, ledger, sketcher, stored, lock });
                 }
-                None => output::note(format!(
+                _ => output::note(format!(
                     "the run in {} had other input or options: starting from the beginning",
                     folder.display()
                 )),
@@ -246,6 +291,21 @@ impl Work {
     /// Whether this run has the given plan. Used to detect that the input has changed.
     pub(super) fn is_of(&self, plan: &RunPlan) -> bool {
         self.state.plan == *plan
+    }
+
+    /// Whether the input can be read again, so that the same command can continue.
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.state.plan.files.is_some()
+    }
+
+    /// The next line comes from this file of the input.
+    pub(super) fn begin_file(&mut self, file: u32) {
+        let file = file as usize;
+        if self.state.file_begin.file != file {
+            let (counts, ledger) =
+                (self.state.counts.clone(), (self.ledger.count, self.ledger.texts_bytes));
+            self.state.file_begin = FileBegin { file, counts, ledger };
+        }
     }
 
     /// Whether a checkpoint is due.

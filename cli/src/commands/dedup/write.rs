@@ -99,6 +99,8 @@ pub(super) enum OriginalLine<'a> {
     Bytes(&'a [u8]),
     /// A line that is too large to hold in memory: its offset and size.
     At(u64, u64),
+    /// The rest of a damaged file.
+    Lost,
 }
 
 impl OriginalLine<'_> {
@@ -106,6 +108,7 @@ impl OriginalLine<'_> {
         match self {
             Self::Bytes(line) => line.len() as u64,
             Self::At(_, bytes) => bytes,
+            Self::Lost => 0,
         }
     }
 }
@@ -120,6 +123,10 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     while let Some(raw) = lines.next()? {
         interrupt::check()?;
         let outcome = next(&mut outcomes, work)?;
+        // A file that was repaired or damaged since it was first read has other lines.
+        if matches!(raw.body, Err(Reason::Damaged(_))) != outcome.is_damage() {
+            return Err(changed());
+        }
         let line = match &raw.body {
             Ok(line) => OriginalLine::Bytes(line),
             Err(reason) => unread(lines.records().ok_or_else(changed)?, reason),
@@ -197,18 +204,17 @@ pub(super) fn next(outcomes: &mut Outcomes, work: &Work) -> Result<LineOutcome, 
 
 /// The last line of `records`, which could not be read.
 fn unread<'a>(records: &'a Records, reason: &Reason) -> OriginalLine<'a> {
-    if *reason != Reason::TooLarge {
-        return OriginalLine::Bytes(records.wrong());
+    match reason {
+        Reason::Damaged(_) => return OriginalLine::Lost,
+        Reason::TooLarge => {}
+        _ => return OriginalLine::Bytes(records.wrong()),
     }
     let ((_, begin), (_, end)) = (records.before(), records.position());
     OriginalLine::At(begin, end - begin)
 }
 
 pub(super) fn changed() -> Failure {
-    Failure::new(
-        "the input changed while it was read",
-        "run the command again: it starts from the beginning",
-    )
+    Failure::changed_input()
 }
 
 /// Writes a line to OUT, or the reason for dropping it to DROPPED. Returns the length of the line.
@@ -219,7 +225,8 @@ pub(super) fn write(
     outcome: &LineOutcome,
     (out, dropped): (&mut Packed, &mut Packed),
 ) -> Result<u64, Failure> {
-    let bytes = line.length() + line_end.len() as u64;
+    let end_bytes = if matches!(line, OriginalLine::Lost) { 0 } else { line_end.len() };
+    let bytes = line.length() + end_bytes as u64;
     work.state.counts.bytes_read += bytes;
     if let Some(reason) = reason(request, work, outcome, line)? {
         let is_skipped = matches!(outcome, LineOutcome::Skipped { .. });
@@ -253,6 +260,7 @@ pub(super) fn reason(
                     Err(_) => row_hex = Some(hex(line)),
                 },
                 OriginalLine::At(begin, length) => (at, bytes) = (Some(begin), Some(length)),
+                OriginalLine::Lost => {}
             }
             let object = SkippedObject { file, line, skipped, reason, row, row_hex, at, bytes };
             serde_json::to_vec(&object).map_err(io::Error::from)

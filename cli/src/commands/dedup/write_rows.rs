@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io;
 
+use super::format;
 use super::outcomes::{LineOutcome, Outcomes};
 use super::packed::Packed;
 use super::request::Request;
@@ -27,20 +28,37 @@ pub(super) fn parquet(request: &Request<'_>, work: &mut Work) -> Result<(), Fail
     let tmp = files::unfinished(&request.out);
     let failed = |error: io::Error| Failure::writing(&request.out, &error);
     let file = scratch::create(&tmp).map_err(failed)?;
-    let mut copy = RowCopy::new(request.files, &request.out, file)?;
+    let mut copy = RowCopy::new(request.files, &request.out, file, request.rows.lenient)?;
     let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
+    // The last file whose damage has been met: of its later rows, none was read.
+    let mut damaged = None;
     for group in copy.groups() {
         let mut keep = Vec::new();
-        for _ in 0..group.rows {
-            let outcome = write::next(&mut outcomes, work)?;
-            keep.push(outcome == LineOutcome::Kept);
-            if let Some(reason) = write::reason(request, work, &outcome, OriginalLine::Bytes(b""))?
-            {
-                dropped.line(&reason, b"\n")?;
+        while (keep.len() as u64) < group.rows {
+            if damaged == Some(group.file) {
+                keep.push(false);
+                continue;
             }
+            let outcome = write::next(&mut outcomes, work)?;
+            match &outcome {
+                LineOutcome::Skipped { file, .. } if outcome.is_damage() => {
+                    damaged = Some(*file as usize);
+                }
+                _ => keep.push(outcome == LineOutcome::Kept),
+            }
+            refuse(request, work, &outcome, &mut dropped)?;
             step(work, &progress)?;
         }
         copy.keep(group, keep)?;
+    }
+    // Files at the end that are damaged where they begin, or behind their last row.
+    while work.state.done < work.ledger.count {
+        let outcome = write::next(&mut outcomes, work)?;
+        if !outcome.is_damage() {
+            return Err(changed());
+        }
+        refuse(request, work, &outcome, &mut dropped)?;
+        step(work, &progress)?;
     }
     let file = copy.finish()?;
     file.sync_all().map_err(failed)?;
@@ -59,20 +77,35 @@ pub(super) fn table(request: &Request<'_>, work: &mut Work) -> Result<(), Failur
     let Some(mut out) = Packed::open(&request.out, 0)? else { return Err(changed()) };
     let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
     let copy = work.stdin();
-    for (at, path) in request.files.iter().enumerate() {
+    let mut has_header = false;
+    for path in request.files {
         let file = if path.as_os_str() == STDIN { &copy } else { path };
-        let mut rows = source::open_table(file, &request.rows)?;
+        let opened = source::open_table(file, &request.rows);
+        let Some(mut rows) = format::sound(opened, request.rows.lenient)? else {
+            lost(request, work, &mut outcomes, &mut dropped)?;
+            continue;
+        };
         // The last line of a file may lack its end.
         let end = if rows.header_end.is_empty() { b"\n".to_vec() } else { rows.header_end.clone() };
-        if at == 0 {
+        if !has_header {
             out.line(&rows.header, if rows.header.is_empty() { b"" } else { &end })?;
+            has_header = true;
         }
         let table = rows.table();
         loop {
             let at = table.next_byte();
-            let row = table.row().map_err(|error| Failure::reading(path, &error))?;
+            let row = match table.row() {
+                Err(_) if request.rows.lenient => {
+                    lost(request, work, &mut outcomes, &mut dropped)?;
+                    break;
+                }
+                row => row.map_err(|error| Failure::reading(path, &error))?,
+            };
             let Some(Row { bytes, line_end, cells, .. }) = row else { break };
             let outcome = write::next(&mut outcomes, work)?;
+            if outcome.is_damage() {
+                return Err(changed());
+            }
             let line_end = if line_end.is_empty() { &end } else { line_end };
             let is_too_large = cells.is_err_and(|wrong| wrong.is_too_large);
             let line = if is_too_large {
@@ -86,6 +119,36 @@ pub(super) fn table(request: &Request<'_>, work: &mut Work) -> Result<(), Failur
         }
     }
     write::end(request, work, Some(out), dropped)
+}
+
+/// Takes the next outcome, which is that of the rest of a damaged file.
+fn lost(
+    request: &Request<'_>,
+    work: &mut Work,
+    outcomes: &mut Outcomes,
+    dropped: &mut Packed,
+) -> Result<(), Failure> {
+    let outcome = write::next(outcomes, work)?;
+    if !outcome.is_damage() {
+        return Err(changed());
+    }
+    refuse(request, work, &outcome, dropped)?;
+    work.state.done += 1;
+    Ok(())
+}
+
+/// Writes the reason for a row that is not kept.
+fn refuse(
+    request: &Request<'_>,
+    work: &Work,
+    outcome: &LineOutcome,
+    dropped: &mut Packed,
+) -> Result<(), Failure> {
+    let row = if outcome.is_damage() { OriginalLine::Lost } else { OriginalLine::Bytes(b"") };
+    match write::reason(request, work, outcome, row)? {
+        Some(reason) => dropped.line(&reason, b"\n"),
+        None => Ok(()),
+    }
 }
 
 fn begin(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Outcomes), Failure> {
