@@ -9,7 +9,8 @@ const EXAMPLES: &str = "Examples:\n  nearkin dups docs\n  \
     nearkin dups docs --threshold 90% --limit 5\n  \
     nearkin dups docs --exact --plan plan.txt\n  \
     nearkin dups docs --exclude '*.bak' --min-size 10K --keep oldest\n  \
-    nearkin dups docs --against man1 --json";
+    nearkin dups docs --against man1 --json\n  \
+    nearkin dups inbox --unique --against archive";
 
 /// Find copies and near-copies of files in folders: no index to manage
 ///
@@ -35,6 +36,15 @@ pub struct Dups {
     /// exist here; may be repeated
     #[arg(long, value_name = "FOLDER")]
     pub against: Vec<PathBuf>,
+
+    /// Name the files whose content is nowhere else, instead of copies: with --against, what would
+    /// be lost if the searched folders were deleted
+    ///
+    /// One path a line, files with hidden names too; a file that cannot be read counts as unique.
+    /// The exit status is 3 if a folder cannot be listed.
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["threshold", "guard", "estimate", "keep", "programs", "plan"])]
+    pub(crate) unique: bool,
 
     /// Minimum similarity of near-copies, 0 to 1 or in percent
     #[arg(long, short, value_name = "T", default_value = "0.8", value_parser = similarity)]

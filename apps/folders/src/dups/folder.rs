@@ -22,6 +22,7 @@ impl SearchedFolder {
     /// A path in this folder, in the user's spelling.
     pub(super) fn shown(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.path) {
+            Ok(rest) if rest == Path::new("") => self.given.clone(),
             Ok(rest) if self.given == Path::new(".") => rest.to_owned(),
             Ok(rest) => self.given.join(rest),
             Err(_) => path.to_owned(),
@@ -37,12 +38,10 @@ impl SearchedFolder {
     }
 }
 
-/// Changes the key of a file to its path in the user's spelling.
-pub(super) fn spell(key: &mut Vec<u8>, folders: &[SearchedFolder]) {
-    let path = raw::path_of(key);
-    if let Some(folder) = folders.iter().find(|folder| path.starts_with(&folder.path)) {
-        *key = folder.shown(&path).into_os_string().into_encoded_bytes();
-    }
+/// A path in one of the folders, in the user's spelling.
+pub(super) fn shown(path: &Path, folders: &[SearchedFolder]) -> PathBuf {
+    let folder = folders.iter().find(|folder| path.starts_with(&folder.path));
+    folder.map_or_else(|| path.to_owned(), |folder| folder.shown(path))
 }
 
 /// The folders to search. A folder inside another one is dropped if both are given in the same way:
