@@ -11,6 +11,7 @@ mod files;
 mod folder;
 mod folder_copies;
 mod groups;
+mod listed;
 mod near;
 mod order;
 mod preference;
@@ -33,6 +34,7 @@ use nearkin_kit::output::{self, Output};
 use files::ExaminedFiles;
 use folder::folders;
 use groups::Groups;
+use listed::FileList;
 
 /// Runs the command.
 pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
@@ -47,7 +49,8 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
         one_file_system: args.one_file_system,
     };
     let preferred = preferred(args)?;
-    let mut files = ExaminedFiles::find(&folders, &selection, &preferred)?;
+    let list = args.files_from.as_deref().map_or_else(|| Ok(FileList::default()), listed::read)?;
+    let mut files = ExaminedFiles::find(&folders, &selection, &preferred, &list)?;
     let exact = exact::groups(&files)?;
     if args.unique {
         return unique::show(&files, &exact, args, output);
@@ -88,7 +91,7 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
         let path = path.display();
         output::note(format!("wrote {path}: read it, then `nearkin apply {path}` carries it out"));
     }
-    Ok(Ended::Well)
+    Ok(if files.missing > 0 { Ended::Skipped } else { Ended::Well })
 }
 
 /// The folders in the order in which their files are kept, with all links resolved.

@@ -29,8 +29,13 @@ const EXAMPLES: &str = "Examples:\n  nearkin dups docs\n  \
 #[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
 pub struct Dups {
     /// Folders to search
-    #[arg(value_name = "FOLDER", required = true)]
+    #[arg(value_name = "FOLDER", required_unless_present = "files_from")]
     pub folders: Vec<PathBuf>,
+
+    /// Look at the files of a list, too: paths with a NUL byte after each, as `find -print0` writes
+    /// them; `-` reads stdin. With --exact only; the exit status is 3 if a file is not there
+    #[arg(long, value_name = "FILE", requires = "exact")]
+    pub(crate) files_from: Option<PathBuf>,
 
     /// Reference folder, whose files are always kept: find files of the searched folders that also
     /// exist here; may be repeated

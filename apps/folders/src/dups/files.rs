@@ -5,6 +5,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use super::folder::SearchedFolder;
+use super::listed::{FileList, Listed};
 use super::preference::Preference;
 use super::programs::Owned;
 use crate::file_state::{FileState, Owner, owner};
@@ -83,6 +84,9 @@ impl File {
 
     /// Adds another path to this file.
     fn add(&mut self, name: Name, folder: usize, looked: &SearchedFolder) {
+        if self.names.iter().any(|known| known.path == name.path) {
+            return;
+        }
         let at = if folder < self.folder { 0 } else { self.names.len() };
         self.names.insert(at, name);
         self.folder = self.folder.min(folder);
@@ -101,6 +105,8 @@ pub(super) struct ExaminedFiles {
     pub(super) others: u64,
     /// Folders that cannot be listed.
     pub(super) unlisted: u64,
+    /// Files of a list that are not there.
+    pub(super) missing: u64,
     /// What symbolic links lead to.
     pub(super) targets: Vec<PathBuf>,
     /// Number of files whose texts were not compared.
@@ -114,25 +120,15 @@ impl ExaminedFiles {
         folders: &[SearchedFolder],
         selection: &Selection,
         preferred: &[PathBuf],
+        listed: &FileList,
     ) -> Result<Self, Failure> {
-        let mut files = Self::default();
+        let mut files = Self { missing: listed.missing, ..Self::default() };
         let mut places: HashMap<FileId, usize> = HashMap::new();
         let mut metadata_of: Vec<Metadata> = Vec::new();
-        for looked in folders {
-            let (mut others, mut unlisted) = (0, 0);
-            let targets = &mut files.targets;
-            let other = |item| match item {
-                WalkItem::Other { path, .. } => {
-                    others += 1;
-                    targets.extend(fs::canonicalize(path));
-                }
-                _ => unlisted += 1,
-            };
-            let found = follow::files_in(&looked.path, selection, other)?;
-            if !looked.against {
-                files.others += others;
-                files.unlisted += unlisted;
-            }
+        let scanned = folders.iter().map(|folder| (folder, None));
+        let listed = listed.folders.iter().map(|(folder, files)| (folder, Some(files.clone())));
+        for (looked, known) in scanned.chain(listed) {
+            let found = known.map_or_else(|| files.scan(looked, selection), Ok)?;
             for (path, metadata) in found {
                 interrupt::check()?;
                 if metadata.len() == 0 {
@@ -170,6 +166,25 @@ impl ExaminedFiles {
             measure(file, metadata);
         }
         Ok(files)
+    }
+
+    /// Lists a folder.
+    fn scan(&mut self, looked: &SearchedFolder, selection: &Selection) -> Result<Listed, Failure> {
+        let (mut others, mut unlisted) = (0, 0);
+        let targets = &mut self.targets;
+        let other = |item| match item {
+            WalkItem::Other { path, .. } => {
+                others += 1;
+                targets.extend(fs::canonicalize(path));
+            }
+            _ => unlisted += 1,
+        };
+        let found = follow::files_in(&looked.path, selection, other)?;
+        if !looked.against {
+            self.others += others;
+            self.unlisted += unlisted;
+        }
+        Ok(found)
     }
 
     /// Number of paths to a file that is known by another path.

@@ -19,6 +19,10 @@ pub(super) struct SearchedFolder {
 }
 
 impl SearchedFolder {
+    pub(super) fn new(path: PathBuf, given: &Path, against: bool) -> Self {
+        Self { path, given: raw::native(given), against }
+    }
+
     /// A path in this folder, in the user's spelling.
     pub(super) fn shown(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.path) {
@@ -72,7 +76,7 @@ pub(super) fn folders(args: &Dups) -> Result<Vec<SearchedFolder>, Failure> {
             continue;
         }
         found.retain(|other| other.against != against || !other.path.starts_with(&path));
-        found.push(SearchedFolder { path, given: raw::native(given), against });
+        found.push(SearchedFolder::new(path, given, against));
     }
     Ok(found)
 }

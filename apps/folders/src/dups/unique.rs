@@ -82,12 +82,12 @@ pub(super) fn show(
         grouped(files.empty),
         grouped(files.others)
     ));
-    if files.unlisted == 0 {
+    if files.unlisted + files.missing == 0 {
         return Ok(Ended::Well);
     }
-    output::warn(format!(
-        "{} not listed: what is there is unknown",
-        counted(files.unlisted, "folder")
-    ));
+    if files.unlisted > 0 {
+        let folders = counted(files.unlisted, "folder");
+        output::warn(format!("{folders} not listed: what is there is unknown"));
+    }
     Ok(Ended::Skipped)
 }

@@ -94,3 +94,30 @@ fn folders_are_named_where_they_say_most() {
     let lines = printed(&scratch, "s/backup/2023/hr s/backup/2023/sales --against s/hr");
     assert_eq!(lines, ["folder s/backup/2023/hr is a copy of s/hr"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn files_of_a_list_are_compared() {
+    let scratch = Scratch::new();
+    for name in ["d/a", "d/b", "d/sub/new\nline", "top", "e/not listed"] {
+        scratch.write(name, "content");
+    }
+    let list = b"d/a\0d/sub/new\nline\0./d/a\0top\0d/sub\0";
+    scratch.write("list", list);
+    let groups = |arguments: &str| dups(&scratch, &format!("{arguments} --exact --keep first")).0;
+    assert_eq!(groups("--files-from list"), ["exact d/a d/sub/new\nline top"]);
+    assert_eq!(groups("d --files-from list"), ["exact d/a d/b d/sub/new\nline top"]);
+    let ran = scratch.run_with_stdin("dups --exact --files-from - --plan p", list).ends_with(0);
+    ran.says(&["3 files looked at", "2 exact copies in 1 group"]).says_not("more path");
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    assert!(plan.contains("/d/sub/new%0Aline\t"), "{plan}");
+    let ran = scratch.ok("dups --files-from list --exact --unique --against e");
+    assert_eq!(ran.stdout, "");
+    // A file that is not there is named, and the others are compared.
+    scratch.write("list", [&list[..], b"gone\0"].concat());
+    let ran = scratch.run("dups --exact --files-from list").ends_with(3);
+    ran.says(&["skipped gone: ", "3 files looked at"]);
+    scratch.write("list", "d/a\nd/b\n");
+    scratch.fails("dups --exact --files-from list", &["no NUL bytes", "-print0"]);
+    scratch.run("dups --files-from list").ends_with(2);
+}
