@@ -13,6 +13,7 @@ mod folder_copies;
 mod groups;
 mod listed;
 mod near;
+mod not_duplicates;
 mod order;
 mod preference;
 mod programs;
@@ -35,6 +36,7 @@ use files::ExaminedFiles;
 use folder::folders;
 use groups::Groups;
 use listed::FileList;
+use not_duplicates::Refused;
 
 /// Runs the command.
 pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
@@ -48,10 +50,11 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
         bytes_min: args.min_size,
         one_file_system: args.one_file_system,
     };
+    let refused = args.not_duplicates.as_deref().map(Refused::read).transpose()?;
     let preferred = preferred(args)?;
     let list = args.files_from.as_deref().map_or_else(|| Ok(FileList::default()), listed::read)?;
     let mut files = ExaminedFiles::find(&folders, &selection, &preferred, &list)?;
-    let exact = exact::groups(&files)?;
+    let exact = exact::groups(&mut files)?;
     if args.unique {
         return unique::show(&files, &exact, args, output);
     }
@@ -74,6 +77,9 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     groups.of_exact(&exact);
     if !args.against.is_empty() {
         groups.across(&files);
+    }
+    if let Some(refused) = refused {
+        refused.leave_out(&mut groups, &files)?;
     }
     if args.link {
         groups.linkable(&files, args.any_owner);

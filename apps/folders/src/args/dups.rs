@@ -109,6 +109,11 @@ pub struct Dups {
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
 
+    /// Never list again the groups in this file: groups of a plan that a person has looked at and
+    /// copied there. Files are recognised by their content, wherever they are
+    #[arg(long, value_name = "FILE", conflicts_with = "unique")]
+    pub(crate) not_duplicates: Option<PathBuf>,
+
     /// Let the plan replace copies by hard links instead of removing them; only files of one file
     /// system, with the same owner and mode
     #[arg(long, requires = "plan")]

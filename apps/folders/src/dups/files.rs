@@ -35,6 +35,8 @@ pub(super) struct File {
     /// The paths that were found, at least one.
     pub(super) names: Vec<Name>,
     pub(super) state: FileState,
+    /// The hash of its content, if it has an exact copy.
+    pub(super) sum: Option<u128>,
     /// The bytes that are freed if all these names are removed.
     pub(super) freed: u64,
     pub(super) owner: Owner,
@@ -151,6 +153,7 @@ impl ExaminedFiles {
                 files.all.push(File {
                     names: vec![name],
                     state,
+                    sum: None,
                     freed: 0,
                     owner: owner(&metadata),
                     against: looked.against,

@@ -77,6 +77,9 @@ impl<W: Write> PlanWriter<'_, W> {
                 writeln!(self.out, "\n# {}\n# {text}", "-".repeat(70))?;
             }
             self.title("exact copies", group)?;
+            if let Some(sum) = group.kept(self.all).sum {
+                writeln!(self.out, "{}{sum:032x}", plan::CONTENT)?;
+            }
             self.exact(group)?;
         }
         if !groups.near.is_empty() {

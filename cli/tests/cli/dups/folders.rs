@@ -121,3 +121,34 @@ fn files_of_a_list_are_compared() {
     scratch.fails("dups --exact --files-from list", &["no NUL bytes", "-print0"]);
     scratch.run("dups --files-from list").ends_with(2);
 }
+
+/// A "no" of a person counts for contents, wherever the files are.
+#[test]
+fn groups_that_are_none_are_not_listed_again() {
+    let scratch = with_copies();
+    let (groups, _) = dups(&scratch, "d --plan p");
+    assert_eq!(groups.len(), 3);
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    let group = |name: &str| plan.split("\n\n").find(|part| part.contains(name)).unwrap();
+    let (picture, near) = (group("c.png"), group("one more"));
+    fs::rename(scratch.path("d/sub/c.png"), scratch.path("d/moved.png")).unwrap();
+    fs::rename(scratch.path("d/one more"), scratch.path("d/sub/more")).unwrap();
+    let listed = |no: &str| {
+        scratch.write("no.txt", no);
+        dups(&scratch, "d --not-duplicates no.txt").0
+    };
+    let all = ["exact d/a.png d/moved.png", "exact d/one d/one copy", "near d/one d/sub/more"];
+    assert_eq!(listed(""), all);
+    assert_eq!(listed(picture), all[1..]);
+    // Two contents that are no near-copies may each have exact copies.
+    assert_eq!(listed(near), all[..2]);
+    assert_eq!(listed(&format!("{picture}\r\n\r\n{near}\r\n")), all[1..2]);
+    // In one group, two contents say nothing of the copies of each.
+    assert_eq!(listed(&format!("{picture}\n{near}")), all[..2]);
+    let ran = scratch.ok("dups d --not-duplicates no.txt");
+    ran.says(&["1 group not listed, as --not-duplicates says"]);
+    scratch.write("d/sub/more", text(1, 6));
+    assert_eq!(listed(near), all);
+    scratch.write("no.txt", "d/one");
+    scratch.fails("dups d --not-duplicates no.txt", &["no group of a plan", "--plan FILE"]);
+}
