@@ -10,7 +10,7 @@ const EXAMPLES: &str = "Examples:\n  nearkin dups docs\n  \
     nearkin dups docs --exact --plan plan.txt\n  \
     nearkin dups docs --exclude '*.bak' --min-size 10K --keep oldest\n  \
     nearkin dups docs --against man1 --json\n  \
-    nearkin dups inbox --unique --against archive";
+    nearkin dups docs --unique --against man1";
 
 /// Find copies and near-copies of files in folders: no index to manage
 ///
