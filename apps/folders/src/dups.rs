@@ -55,9 +55,6 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     let list = args.files_from.as_deref().map_or_else(|| Ok(FileList::default()), listed::read)?;
     let mut files = ExaminedFiles::find(&folders, &selection, &preferred, &list)?;
     let exact = exact::groups(&mut files)?;
-    if args.unique {
-        return unique::show(&files, &exact, args, output);
-    }
     let exact = order::order(&mut files, &exact, &preferred, args);
     let mut groups = Groups::default();
     if !args.exact {
@@ -77,6 +74,9 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     groups.of_exact(&exact);
     if !args.against.is_empty() {
         groups.across(&files);
+    }
+    if args.unique {
+        return unique::show(&files, &exact, &groups.near, args, output);
     }
     if let Some(refused) = refused {
         refused.leave_out(&mut groups, &files)?;

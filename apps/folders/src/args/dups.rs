@@ -42,13 +42,12 @@ pub struct Dups {
     #[arg(long, value_name = "FOLDER")]
     pub against: Vec<PathBuf>,
 
-    /// Name the files whose content is nowhere else, instead of copies: with --against, what would
-    /// be lost if the searched folders were deleted
+    /// Name the files without a copy, instead of copies: with --against, those that are not in the
+    /// reference folders. With --exact also those that have only a near-copy
     ///
     /// One path a line, files with hidden names too; a file that cannot be read counts as unique.
     /// The exit status is 3 if a folder cannot be listed.
-    #[arg(long)]
-    #[arg(conflicts_with_all = ["threshold", "guard", "estimate", "keep", "programs", "plan"])]
+    #[arg(long, conflicts_with_all = ["keep", "programs", "plan"])]
     pub(crate) unique: bool,
 
     /// Minimum similarity of near-copies, 0 to 1 or in percent

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::files::{ExaminedFiles, File};
+use super::groups::Group;
 use crate::args::dups::Dups;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -22,6 +23,8 @@ struct UniqueTotalsObject {
     files: u64,
     unique_files: u64,
     unique_bytes: u64,
+    /// Files that have a near-copy only, which are not named.
+    near_copies: u64,
     /// Files without content, which are not named.
     empty: u64,
     /// Links and devices, which are not looked at.
@@ -32,25 +35,29 @@ struct UniqueTotalsObject {
 
 /// The files that are in no group of `exact`; with `--against`, the searched files that no file of
 /// a reference folder equals.
-fn unique<'a>(files: &'a ExaminedFiles, exact: &[Vec<usize>], against: bool) -> Vec<&'a File> {
+fn unique(files: &ExaminedFiles, exact: &[Vec<usize>], against: bool) -> Vec<usize> {
     let is_elsewhere =
         |group: &&Vec<usize>| !against || group.iter().any(|at| files.all[*at].is_safe());
     let copies: HashSet<usize> = exact.iter().filter(is_elsewhere).flatten().copied().collect();
     let all = files.all.iter().enumerate();
     let alone = all.filter(|(at, file)| file.searched && !file.is_safe() && !copies.contains(at));
-    let mut alone: Vec<_> = alone.map(|(_, file)| file).collect();
-    alone.sort_unstable_by_key(|file| file.searched_as());
-    alone
+    alone.map(|(at, _)| at).collect()
 }
 
 pub(super) fn show(
     files: &ExaminedFiles,
     exact: &[Vec<usize>],
+    near: &[Group],
     args: &Dups,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let against = !args.against.is_empty();
+    let near: HashSet<usize> =
+        near.iter().flat_map(|group| &group.files).map(|(at, _)| *at).collect();
     let unique = unique(files, exact, against);
+    let (similar, unique): (Vec<_>, Vec<_>) = unique.into_iter().partition(|at| near.contains(at));
+    let mut unique: Vec<&File> = unique.into_iter().map(|at| &files.all[at]).collect();
+    unique.sort_unstable_by_key(|file| file.searched_as());
     let (all, limit) = (unique.len() as u64, args.limit.unwrap_or(usize::MAX));
     for file in unique.iter().take(limit) {
         let (path, bytes) = (file.searched_as().as_os_str().as_encoded_bytes(), file.state.bytes);
@@ -67,6 +74,7 @@ pub(super) fn show(
             files: searched,
             unique_files: all,
             unique_bytes: bytes,
+            near_copies: similar.len() as u64,
             empty: files.empty,
             not_files: files.others,
             unlisted: files.unlisted,
@@ -77,6 +85,12 @@ pub(super) fn show(
     let place = if against { "in a folder of --against" } else { "copied" };
     let (searched, bytes) = (counted(searched, "file"), output::bytes(bytes));
     output::note(format!("{} of {searched} not {place}: {bytes}", grouped(all)));
+    if !similar.is_empty() {
+        let more = counted(similar.len() as u64, "more file");
+        output::note(format!(
+            "{more} with a near-copy only, not the same: --exact names them, too"
+        ));
+    }
     output::note(format!(
         "not looked at, in all folders: {} empty, {} links and devices, .git folders",
         grouped(files.empty),

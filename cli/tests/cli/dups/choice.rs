@@ -329,6 +329,7 @@ fn what_is_nowhere_else_is_named() {
     scratch.write("inbox/14 copy.txt", text(14, 0));
     scratch.write("inbox/.note", "hidden");
     scratch.write("inbox/empty", "");
+    scratch.write("inbox/near", text(3, 5));
     fs::hard_link(scratch.path("inbox/15.txt"), scratch.path("arch/linked")).unwrap();
     let expected = [
         "inbox/.note",
@@ -341,15 +342,22 @@ fn what_is_nowhere_else_is_named() {
     ];
     let ran = scratch.ok("dups inbox --unique --against arch");
     assert_eq!(slashes(&ran.stdout).lines().collect::<Vec<_>>(), expected);
-    ran.says(&["7 of 22 files not in a folder of --against: ", "in all folders: 1 empty, 0 links"]);
+    let ran = ran.says(&["7 of 23 files not in a folder of --against: "]);
+    ran.says(&["1 more file with a near-copy only", "in all folders: 1 empty, 0 links"]);
     let mut objects = scratch.ok("dups inbox --unique --against arch --json").objects();
     let totals = objects.pop().unwrap();
-    assert_eq!((&totals["unique_files"], &totals["files"]), (&7.into(), &22.into()));
+    assert_eq!((&totals["unique_files"], &totals["files"]), (&7.into(), &23.into()));
     let paths = objects.iter().map(|object| slashes(object["path"].as_str().unwrap()));
     assert_eq!(paths.collect::<Vec<_>>(), expected);
+    assert_eq!(totals["near_copies"], 1);
+    let ran = scratch.ok("dups inbox --exact --unique --against arch");
+    assert_eq!(
+        slashes(&ran.stdout).lines().collect::<Vec<_>>(),
+        [&expected[..], &["inbox/near"]].concat()
+    );
     // Without an archive: what has no copy.
     let ran = scratch.ok("dups inbox --unique");
-    assert_eq!(ran.stdout.lines().count(), 20, "{}", ran.stdout);
+    assert_eq!(ran.stdout.lines().count(), 19, "{}", ran.stdout);
     assert!(!ran.stdout.contains("14"), "{}", ran.stdout);
     scratch.run("dups inbox --unique --plan p").ends_with(2);
 }
