@@ -1,6 +1,7 @@
 //! `nearkin apply`: carries out a plan, line by line, after looking at each file again.
 
 mod act;
+mod empty;
 mod journal;
 mod tally;
 mod trash;
@@ -73,7 +74,7 @@ fn carry_out(
             }
         }
     }
-    Ok(())
+    if args.remove_empty { empty::remove(plan, journal, tally) } else { Ok(()) }
 }
 
 fn report(args: &Apply, tally: &Tally, output: &mut Output) -> Result<(), Failure> {

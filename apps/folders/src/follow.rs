@@ -87,12 +87,12 @@ pub(crate) fn follow(
     }
 }
 
-/// All files in a folder, in name order. Parts that cannot be read are skipped with a note. `link`
-/// is called with each symbolic link.
+/// All files in a folder, in name order. Parts that cannot be read are skipped with a note. `other`
+/// is called with these, and with links and devices.
 pub(crate) fn files_in(
     path: &Path,
     selection: &Selection,
-    mut link: impl FnMut(&Path),
+    mut other: impl FnMut(WalkItem),
 ) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
     let folder = Folder::new(path)?;
     let rules = selected(selection, path, None)?;
@@ -106,11 +106,13 @@ pub(crate) fn files_in(
                     "check its permissions",
                 ));
             }
-            WalkItem::Unlisted { path, why } => {
-                output::note(format!("skipped {}: {why}", path.display()));
-            }
-            WalkItem::Other { path, .. } => link(&path),
             WalkItem::Folder { .. } => {}
+            item => {
+                if let WalkItem::Unlisted { path, why } = &item {
+                    output::note(format!("skipped {}: {why}", path.display()));
+                }
+                other(item);
+            }
         }
     }
     Ok(files)

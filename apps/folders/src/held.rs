@@ -71,8 +71,22 @@ impl HeldFolder {
     }
 }
 
-#[cfg(unix)]
 impl HeldFolder {
+    /// Removes an empty folder in this one.
+    pub(crate) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        system::remove_folder(&self.held, name)
+    }
+
+    /// Opens a folder with an absolute path; creates it, and those above, if they are missing.
+    pub(crate) fn open_or_create_all(path: &Path) -> io::Result<Self> {
+        match (Self::open(path), path.parent(), path.file_name()) {
+            (Err(error), Some(parent), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
+                Self::open_or_create_all(parent)?.open_or_create(name)
+            }
+            (opened, ..) => opened,
+        }
+    }
+
     /// Opens a folder in this one; creates it for this user alone if it is missing.
     pub(crate) fn open_or_create(&self, name: &OsStr) -> io::Result<Self> {
         let held = match system::folder(&self.held, name) {
@@ -84,7 +98,10 @@ impl HeldFolder {
         };
         Ok(Self { held, path: self.path.join(name) })
     }
+}
 
+#[cfg(unix)]
+impl HeldFolder {
     /// Creates a file for this user alone. Fails if the name is taken.
     pub(crate) fn create(&self, name: &OsStr) -> io::Result<File> {
         system::create(&self.held, name)

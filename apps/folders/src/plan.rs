@@ -14,6 +14,9 @@ use nearkin_input::on_disk::FileId;
 /// The beginning of every plan; the number is that of the format.
 pub(crate) const HEAD: &str = "nearkin-plan 1";
 
+/// The beginning of a comment that has the hash of the content of exact copies.
+pub(crate) const CONTENT: &str = "# content: ";
+
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {

@@ -9,6 +9,8 @@ mod apply;
 mod cache;
 #[path = "dups/choice.rs"]
 mod choice;
+#[path = "dups/folders.rs"]
+mod folders;
 
 /// A text long enough to be compared: 200 words that only texts of this `number` contain, then the
 /// first `others` words of a list that all numbers share. Two texts of one number are near-copies.
@@ -31,7 +33,8 @@ fn read(ran: &Ran) -> (Vec<String>, Value) {
         let files: Vec<_> = files.map(|file| slashes(file["path"].as_str().unwrap())).collect();
         format!("{} {}", object["kind"].as_str().unwrap(), files.join(" "))
     };
-    (objects.into_iter().map(line).collect(), totals)
+    let groups = objects.into_iter().filter(|object| object["kind"] != "folder");
+    (groups.map(line).collect(), totals)
 }
 
 fn with_copies() -> Scratch {

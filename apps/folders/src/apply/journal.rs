@@ -155,6 +155,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Notes that an empty folder was removed.
+    pub(super) fn note_folder(&mut self, path: &Path) -> Result<(), Failure> {
+        self.append(&format!("done\tfolder\t0\t-\t{}\t\n", name::encode(path)))
+    }
+
     pub(super) fn sync(&self) -> Result<(), Failure> {
         self.file.sync_all().map_err(|error| Failure::writing(&self.path, &error))
     }

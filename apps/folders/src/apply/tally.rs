@@ -15,6 +15,8 @@ pub(super) struct Tally {
     pub(super) deleted: u64,
     pub(super) linked: u64,
     pub(super) brought_back: u64,
+    /// Empty folders.
+    pub(super) folders_removed: u64,
     /// Files that stay, and lines that are not understood.
     pub(super) stayed: u64,
     /// Files that were not there any more, or were links already.
@@ -56,6 +58,7 @@ impl Tally {
             (self.deleted, "deleted"),
             (self.linked, "linked"),
             (self.brought_back, "brought back"),
+            (self.folders_removed, "empty folders removed"),
             (self.stayed, "stayed"),
             (self.absent, "already gone or linked"),
         ];

@@ -56,7 +56,8 @@ fn back(file: &HeldFile, path: &Path) -> Result<(), String> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err("this is no path of a file".to_owned());
     };
-    let folder = HeldFolder::open(parent)
+    // --remove-empty may have removed it.
+    let folder = HeldFolder::open_or_create_all(parent)
         .map_err(|error| format!("its folder {}: {error}", name::encode(parent)))?;
     file.folder
         .rename(&file.name, &folder, name)
@@ -95,5 +96,9 @@ fn from_trash(entry: &JournalEntry) -> Result<(), String> {
 
 #[cfg(windows)]
 fn from_trash(entry: &JournalEntry) -> Result<(), String> {
+    // --remove-empty may have removed the folder.
+    if let Some(folder) = entry.path.parent() {
+        HeldFolder::open_or_create_all(folder).map_err(|error| error.to_string())?;
+    }
     trash::restore(&entry.path)
 }

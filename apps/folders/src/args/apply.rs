@@ -37,7 +37,11 @@ pub struct Apply {
     #[arg(long)]
     pub(crate) any_owner: bool,
 
+    /// Remove folders that are empty without these files, and those above that are empty then
+    #[arg(long)]
+    pub(crate) remove_empty: bool,
+
     /// Bring back from the trash what the journal says was moved there
-    #[arg(long, conflicts_with_all = ["way", "any_owner"])]
+    #[arg(long, conflicts_with_all = ["way", "any_owner", "remove_empty"])]
     pub(crate) undo: bool,
 }

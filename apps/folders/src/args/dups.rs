@@ -9,7 +9,8 @@ const EXAMPLES: &str = "Examples:\n  nearkin dups docs\n  \
     nearkin dups docs --threshold 90% --limit 5\n  \
     nearkin dups docs --exact --plan plan.txt\n  \
     nearkin dups docs --exclude '*.bak' --min-size 10K --keep oldest\n  \
-    nearkin dups docs --against man1 --json";
+    nearkin dups docs --against man1 --json\n  \
+    nearkin dups docs --unique --against man1";
 
 /// Find copies and near-copies of files in folders: no index to manage
 ///
@@ -28,13 +29,26 @@ const EXAMPLES: &str = "Examples:\n  nearkin dups docs\n  \
 #[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
 pub struct Dups {
     /// Folders to search
-    #[arg(value_name = "FOLDER", required = true)]
+    #[arg(value_name = "FOLDER", required_unless_present = "files_from")]
     pub folders: Vec<PathBuf>,
+
+    /// Look at the files of a list, too: paths with a NUL byte after each, as `find -print0` writes
+    /// them; `-` reads stdin. With --exact only; the exit status is 3 if a file is not there
+    #[arg(long, value_name = "FILE", requires = "exact")]
+    pub(crate) files_from: Option<PathBuf>,
 
     /// Reference folder, whose files are always kept: find files of the searched folders that also
     /// exist here; may be repeated
     #[arg(long, value_name = "FOLDER")]
     pub against: Vec<PathBuf>,
+
+    /// Name the files without a copy, instead of copies: with --against, those that are not in the
+    /// reference folders. With --exact also those that have only a near-copy
+    ///
+    /// One path a line, files with hidden names too; a file that cannot be read counts as unique.
+    /// The exit status is 3 if a folder cannot be listed.
+    #[arg(long, conflicts_with_all = ["keep", "programs", "plan"])]
+    pub(crate) unique: bool,
 
     /// Minimum similarity of near-copies, 0 to 1 or in percent
     #[arg(long, short, value_name = "T", default_value = "0.8", value_parser = similarity)]
@@ -93,6 +107,11 @@ pub struct Dups {
     /// near-copies are switched off. Read and edit it; `nearkin apply FILE` carries it out
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
+
+    /// Never list again the groups in this file: groups of a plan that a person has looked at and
+    /// copied there. Files are recognised by their content, wherever they are
+    #[arg(long, value_name = "FILE", conflicts_with = "unique")]
+    pub(crate) not_duplicates: Option<PathBuf>,
 
     /// Let the plan replace copies by hard links instead of removing them; only files of one file
     /// system, with the same owner and mode

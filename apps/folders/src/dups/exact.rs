@@ -24,8 +24,8 @@ const HEAD_BYTES: u64 = 16 << 10;
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// Groups of files with equal bytes. A file is given by its position in `files`. Files that cannot
-/// be read, or that change meanwhile, are in no group.
-pub(super) fn groups(files: &ExaminedFiles) -> Result<Vec<Vec<usize>>, Failure> {
+/// be read, or that change meanwhile, are in no group. Gives each file in a group its hash.
+pub(super) fn groups(files: &mut ExaminedFiles) -> Result<Vec<Vec<usize>>, Failure> {
     let mut sizes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (at, file) in files.all.iter().enumerate() {
         sizes.entry(file.state.bytes).or_default().push(at);
@@ -34,19 +34,24 @@ pub(super) fn groups(files: &ExaminedFiles) -> Result<Vec<Vec<usize>>, Failure> 
         sizes.into_values().filter(|same| same.len() > 1).flatten().collect();
     let heads = same(files, &candidates, HEAD_BYTES)?;
     let (short, long): (Vec<_>, Vec<_>) =
-        heads.into_iter().partition(|group| files.all[group[0]].state.bytes <= HEAD_BYTES);
-    let long: Vec<usize> = long.into_iter().flatten().collect();
+        heads.into_iter().partition(|(_, group)| files.all[group[0]].state.bytes <= HEAD_BYTES);
+    let long: Vec<usize> = long.into_iter().flat_map(|(_, group)| group).collect();
     let mut found = short;
     found.extend(same(files, &long, u64::MAX)?);
-    Ok(found)
+    for (sum, group) in &found {
+        for at in group {
+            files.all[*at].sum = Some(*sum);
+        }
+    }
+    Ok(found.into_iter().map(|(_, group)| group).collect())
 }
 
-/// Groups of files of equal size whose first `most` bytes are equal.
+/// Groups of files of equal size whose first `most` bytes are equal, with the hash of these.
 fn same(
     files: &ExaminedFiles,
     candidates: &[usize],
     most: u64,
-) -> Result<Vec<Vec<usize>>, Failure> {
+) -> Result<Vec<(u128, Vec<usize>)>, Failure> {
     let progress = Progress::start("comparing", Unit::Documents, Some(candidates.len() as u64));
     let done = AtomicU64::new(0);
     let hash_of = |at: &usize| {
@@ -69,7 +74,8 @@ fn same(
             }
         }
     }
-    Ok(groups.into_values().filter(|group| group.len() > 1).collect())
+    let groups = groups.into_iter().map(|((_, hash), group)| (hash, group));
+    Ok(groups.filter(|(_, group)| group.len() > 1).collect())
 }
 
 /// The hash of the first `most` bytes. Fails if the path now leads to another file, or if the file

@@ -5,11 +5,13 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use super::folder::SearchedFolder;
+use super::listed::{FileList, Listed};
 use super::preference::Preference;
 use super::programs::Owned;
 use crate::file_state::{FileState, Owner, owner};
 use crate::follow;
 use crate::follow::selection::Selection;
+use crate::follow::walk::WalkItem;
 use nearkin_input::on_disk::{self, FileId};
 use nearkin_input::raw::{SkippedFiles, key_of};
 use nearkin_kit::failure::Failure;
@@ -23,6 +25,8 @@ pub(super) struct Name {
     pub(super) shown: PathBuf,
     /// Whether this is a hard link of its own, and not another way to one of the other names.
     pub(super) is_link: bool,
+    /// Whether it lies in a folder of `--against`.
+    against: bool,
 }
 
 /// A file that was examined. It is one file however many paths lead to it.
@@ -31,6 +35,8 @@ pub(super) struct File {
     /// The paths that were found, at least one.
     pub(super) names: Vec<Name>,
     pub(super) state: FileState,
+    /// The hash of its content, if it has an exact copy.
+    pub(super) sum: Option<u128>,
     /// The bytes that are freed if all these names are removed.
     pub(super) freed: u64,
     pub(super) owner: Owner,
@@ -56,9 +62,21 @@ impl File {
         self.names.first().map_or(Path::new(""), |name| &name.shown)
     }
 
+    /// The first name outside the folders of `--against`, as the user spells its folder.
+    pub(super) fn searched_as(&self) -> &Path {
+        let name = self.names.iter().find(|name| !name.against);
+        name.map_or(self.shown(), |name| &name.shown)
+    }
+
     /// Whether the file is never removed, whichever files are copies of it.
     pub(super) fn stays(&self) -> bool {
         self.against || self.program.is_some()
+    }
+
+    /// Whether the content stays in a folder of `--against`, whatever happens to the folders to
+    /// search. Not if a name there and one here are one name, say through two mounts.
+    pub(super) fn is_safe(&self) -> bool {
+        self.against && self.names.iter().all(|name| name.against || name.is_link)
     }
 
     /// The names that are hard links of their own.
@@ -68,6 +86,9 @@ impl File {
 
     /// Adds another path to this file.
     fn add(&mut self, name: Name, folder: usize, looked: &SearchedFolder) {
+        if self.names.iter().any(|known| known.path == name.path) {
+            return;
+        }
         let at = if folder < self.folder { 0 } else { self.names.len() };
         self.names.insert(at, name);
         self.folder = self.folder.min(folder);
@@ -82,6 +103,12 @@ pub(super) struct ExaminedFiles {
     /// In the end ordered so that the first file of a group is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
+    /// Links, devices and pipes.
+    pub(super) others: u64,
+    /// Folders that cannot be listed.
+    pub(super) unlisted: u64,
+    /// Files of a list that are not there.
+    pub(super) missing: u64,
     /// What symbolic links lead to.
     pub(super) targets: Vec<PathBuf>,
     /// Number of files whose texts were not compared.
@@ -95,14 +122,16 @@ impl ExaminedFiles {
         folders: &[SearchedFolder],
         selection: &Selection,
         preferred: &[PathBuf],
+        listed: &FileList,
     ) -> Result<Self, Failure> {
-        let mut files = Self::default();
+        let mut files = Self { missing: listed.missing, ..Self::default() };
         let mut places: HashMap<FileId, usize> = HashMap::new();
         let mut metadata_of: Vec<Metadata> = Vec::new();
-        for looked in folders {
-            let targets = &mut files.targets;
-            let link = |link: &Path| targets.extend(fs::canonicalize(link));
-            for (path, metadata) in follow::files_in(&looked.path, selection, link)? {
+        let scanned = folders.iter().map(|folder| (folder, None));
+        let listed = listed.folders.iter().map(|(folder, files)| (folder, Some(files.clone())));
+        for (looked, known) in scanned.chain(listed) {
+            let found = known.map_or_else(|| files.scan(looked, selection), Ok)?;
+            for (path, metadata) in found {
                 interrupt::check()?;
                 if metadata.len() == 0 {
                     files.empty += 1;
@@ -111,7 +140,8 @@ impl ExaminedFiles {
                 let folder = preferred.iter().position(|folder| path.starts_with(folder));
                 let folder = folder.unwrap_or(preferred.len());
                 let state = FileState::from_metadata(&path, &metadata);
-                let name = Name { shown: looked.shown(&path), path, is_link: true };
+                let (shown, against) = (looked.shown(&path), looked.against);
+                let name = Name { shown, path, is_link: true, against };
                 if let Some(id) = state.id {
                     let next = files.all.len();
                     let at = *places.entry(id).or_insert(next);
@@ -123,6 +153,7 @@ impl ExaminedFiles {
                 files.all.push(File {
                     names: vec![name],
                     state,
+                    sum: None,
                     freed: 0,
                     owner: owner(&metadata),
                     against: looked.against,
@@ -138,6 +169,25 @@ impl ExaminedFiles {
             measure(file, metadata);
         }
         Ok(files)
+    }
+
+    /// Lists a folder.
+    fn scan(&mut self, looked: &SearchedFolder, selection: &Selection) -> Result<Listed, Failure> {
+        let (mut others, mut unlisted) = (0, 0);
+        let targets = &mut self.targets;
+        let other = |item| match item {
+            WalkItem::Other { path, .. } => {
+                others += 1;
+                targets.extend(fs::canonicalize(path));
+            }
+            _ => unlisted += 1,
+        };
+        let found = follow::files_in(&looked.path, selection, other)?;
+        if !looked.against {
+            self.others += others;
+            self.unlisted += unlisted;
+        }
+        Ok(found)
     }
 
     /// Number of paths to a file that is known by another path.

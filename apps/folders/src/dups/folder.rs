@@ -19,9 +19,14 @@ pub(super) struct SearchedFolder {
 }
 
 impl SearchedFolder {
+    pub(super) fn new(path: PathBuf, given: &Path, against: bool) -> Self {
+        Self { path, given: raw::native(given), against }
+    }
+
     /// A path in this folder, in the user's spelling.
     pub(super) fn shown(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.path) {
+            Ok(rest) if rest == Path::new("") => self.given.clone(),
             Ok(rest) if self.given == Path::new(".") => rest.to_owned(),
             Ok(rest) => self.given.join(rest),
             Err(_) => path.to_owned(),
@@ -37,12 +42,10 @@ impl SearchedFolder {
     }
 }
 
-/// Changes the key of a file to its path in the user's spelling.
-pub(super) fn spell(key: &mut Vec<u8>, folders: &[SearchedFolder]) {
-    let path = raw::path_of(key);
-    if let Some(folder) = folders.iter().find(|folder| path.starts_with(&folder.path)) {
-        *key = folder.shown(&path).into_os_string().into_encoded_bytes();
-    }
+/// A path in one of the folders, in the user's spelling.
+pub(super) fn shown(path: &Path, folders: &[SearchedFolder]) -> PathBuf {
+    let folder = folders.iter().find(|folder| path.starts_with(&folder.path));
+    folder.map_or_else(|| path.to_owned(), |folder| folder.shown(path))
 }
 
 /// The folders to search. A folder inside another one is dropped if both are given in the same way:
@@ -73,7 +76,7 @@ pub(super) fn folders(args: &Dups) -> Result<Vec<SearchedFolder>, Failure> {
             continue;
         }
         found.retain(|other| other.against != against || !other.path.starts_with(&path));
-        found.push(SearchedFolder { path, given: raw::native(given), against });
+        found.push(SearchedFolder::new(path, given, against));
     }
     Ok(found)
 }

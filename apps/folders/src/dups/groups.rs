@@ -30,11 +30,13 @@ pub(super) struct Group {
     pub(super) reason: (&'static str, &'static str),
     /// Files that are like one of these files only.
     pub(super) below: Vec<Below>,
+    /// The folder whose copies, and no others, are in this group.
+    pub(super) folder: Option<usize>,
 }
 
 impl Group {
     pub(super) fn new(files: Vec<(usize, f64)>) -> Self {
-        Self { files, freed: 0, reason: ("", ""), below: Vec::new() }
+        Self { files, freed: 0, reason: ("", ""), below: Vec::new(), folder: None }
     }
 
     /// The file to keep.

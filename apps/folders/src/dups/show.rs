@@ -6,6 +6,7 @@ use nearkin::SimilarityText;
 use serde::Serialize;
 
 use super::files::{ExaminedFiles, File};
+use super::folder_copies::FolderCopy;
 use super::groups::{Group, Groups};
 use super::programs::Owned;
 use crate::args::dups::Dups;
@@ -92,14 +93,17 @@ fn totals(groups: &[Group], files: &ExaminedFiles) -> (u64, u64) {
 }
 
 pub(super) fn show(
-    groups: &Groups,
+    (groups, folders): (&Groups, &[FolderCopy]),
     files: &ExaminedFiles,
     args: &Dups,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let limit = args.limit.unwrap_or(usize::MAX);
+    print_folders(folders, limit, output)?;
+    // In text, the lines about folders stand for their groups.
+    let whole = output.json() || output::is_verbose();
     for (kind, groups) in [("exact", &groups.exact), ("near", &groups.near)] {
-        for group in groups.iter().take(limit) {
+        for group in groups.iter().filter(|group| whole || group.folder.is_none()).take(limit) {
             print(kind, group, files, output)?;
         }
     }
@@ -126,11 +130,13 @@ pub(super) fn show(
     }
     output.flush()?;
     for (kind, groups) in [("exact", exact), ("near", near)] {
-        let all = groups.len() as u64;
+        let all = groups.iter().filter(|group| whole || group.folder.is_none()).count() as u64;
         let place = if args.plan.is_some() { " (also in the plan)" } else { "" };
         let what = format!("groups of {kind} copies{place}");
         output::note_limit(all.min(limit as u64), all, &what);
     }
+    let folders = folders.len() as u64;
+    output::note_limit(folders.min(limit as u64), folders, "folders that are copies");
     let looked = counted(files.all.len() as u64, "file");
     output::note(format!("{looked} looked at{}", left_out(files)));
     let line = |number: u64, copy: &str, copies: &str, groups: &[Group], bytes: u64| {
@@ -140,12 +146,56 @@ pub(super) fn show(
         output::note(format!("{number} {copies} in {groups}: {bytes} could be freed"));
     };
     line(exact_copies, "exact copy", "exact copies", exact, exact_bytes);
+    let in_folders = groups.exact.iter().filter(|group| group.folder.is_some()).count() as u64;
+    if in_folders > 0 {
+        let groups = counted(in_folders, "group");
+        output::note(format!("{groups} named by folder only; --verbose prints all"));
+    }
     note_unlinked(groups);
     note_left(groups, files);
     if !args.exact {
         line(near_copies, "near-copy", "near-copies", near, near_bytes);
         note_apart(groups);
         note_unread(&files.skipped);
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct FolderObject<'a> {
+    kind: &'static str,
+    path: JsonBytes<'a>,
+    /// The folder that the files are in that stay.
+    of: JsonBytes<'a>,
+    /// The number of files that are in both.
+    copies: u64,
+    /// The number of all files in this folder.
+    files_in_folder: u64,
+    /// Whether both folders have the same files by the same names.
+    whole: bool,
+    bytes_freed: u64,
+}
+
+/// A line for each folder whose files are copies.
+fn print_folders(folders: &[FolderCopy], limit: usize, output: &mut Output) -> Result<(), Failure> {
+    for folder in folders.iter().take(limit) {
+        if output.json() {
+            output.object(&FolderObject {
+                kind: "folder",
+                path: JsonBytes(folder.path.as_os_str().as_encoded_bytes()),
+                of: JsonBytes(folder.of.as_os_str().as_encoded_bytes()),
+                copies: folder.copies,
+                files_in_folder: folder.files,
+                whole: folder.whole,
+                bytes_freed: folder.freed,
+            })?;
+        } else {
+            let spell = |path: &std::path::Path| visible(path.as_os_str().as_encoded_bytes());
+            output.line(folder.text(spell))?;
+        }
+    }
+    if !folders.is_empty() && !output.json() {
+        output.line("")?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use nearkin::SimilarityText;
 
 use super::exact;
 use super::files::{ExaminedFiles, File};
+use super::folder_copies::FolderCopy;
 use super::groups::{Group, Groups};
 use crate::args::dups::Dups;
 use crate::mount;
@@ -40,7 +41,7 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
 pub(super) fn write(
     path: &Path,
     args: &Dups,
-    groups: &Groups,
+    (groups, folders): (&Groups, &[FolderCopy]),
     all: &ExaminedFiles,
 ) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::writing(path, &error);
@@ -48,7 +49,7 @@ pub(super) fn write(
     let out = BufWriter::new(&mut file);
     let mut writer = PlanWriter { out, args, all, lasting: HashMap::new() };
     writer
-        .print(groups)
+        .print(groups, folders)
         .and_then(|()| writer.out.flush())
         .map_err(|error| if interrupt::came() { Failure::interrupted() } else { failed(error) })?;
     drop(writer);
@@ -64,12 +65,21 @@ struct PlanWriter<'a, W> {
 }
 
 impl<W: Write> PlanWriter<'_, W> {
-    fn print(&mut self, groups: &Groups) -> io::Result<()> {
+    fn print(&mut self, groups: &Groups, folders: &[FolderCopy]) -> io::Result<()> {
         let limit = self.args.limit.unwrap_or(usize::MAX);
         let exact = &groups.exact[..groups.exact.len().min(limit)];
         self.head(exact)?;
+        let mut folder = None;
         for group in exact {
+            if let Some(at) = group.folder.filter(|_| group.folder != folder) {
+                folder = group.folder;
+                let text = folders[at].text(name::encode);
+                writeln!(self.out, "\n# {}\n# {text}", "-".repeat(70))?;
+            }
             self.title("exact copies", group)?;
+            if let Some(sum) = group.kept(self.all).sum {
+                writeln!(self.out, "{}{sum:032x}", plan::CONTENT)?;
+            }
             self.exact(group)?;
         }
         if !groups.near.is_empty() {

@@ -92,3 +92,7 @@ pub(super) fn link(folder: &Held, name: &OsStr, to: &Held, new: &OsStr) -> io::R
 pub(super) fn remove(folder: &Held, name: &OsStr) -> io::Result<()> {
     Ok(fs::unlinkat(folder, name, AtFlags::empty())?)
 }
+
+pub(super) fn remove_folder(folder: &Held, name: &OsStr) -> io::Result<()> {
+    Ok(fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?)
+}

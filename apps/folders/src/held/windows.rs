@@ -78,3 +78,15 @@ pub(super) fn link(folder: &Held, name: &OsStr, to: &Held, new: &OsStr) -> io::R
 pub(super) fn remove(folder: &Held, name: &OsStr) -> io::Result<()> {
     fs::remove_file(folder.path.join(name))
 }
+
+pub(super) fn folder(folder: &Held, name: &OsStr) -> io::Result<Held> {
+    hold(&folder.path.join(name))
+}
+
+pub(super) fn create_folder(folder: &Held, name: &OsStr) -> io::Result<()> {
+    fs::create_dir(folder.path.join(name))
+}
+
+pub(super) fn remove_folder(folder: &Held, name: &OsStr) -> io::Result<()> {
+    fs::remove_dir(folder.path.join(name))
+}

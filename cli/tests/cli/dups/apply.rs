@@ -134,6 +134,42 @@ fn each_file_is_looked_at_again() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn emptied_folders_go_on_request_and_come_back() {
+    let scratch = Scratch::new();
+    for number in 0..4 {
+        for folder in ["s/a", "s/old/deep/a", "s/other"] {
+            scratch.write(&format!("{folder}/{number}"), format!("file {number}"));
+        }
+    }
+    scratch.write("s/other/.hidden", "mine");
+    fs::create_dir(scratch.path("s/was empty")).unwrap();
+    scratch.ok("dups s --exact --plan p");
+    let ran = apply(&scratch, "p").ends_with(0).says(&["8 moved to the trash"]);
+    assert!(scratch.path("s/old/deep/a").exists(), "{}", ran.stderr);
+    // Also what an earlier run has emptied.
+    let ran = apply(&scratch, "p --remove-empty").ends_with(0);
+    ran.says(&["3 empty folders removed, 8 already gone"]);
+    assert!(!scratch.path("s/old").exists());
+    for stays in ["s/a/0", "s/other/.hidden", "s/was empty"] {
+        assert!(scratch.path(stays).exists(), "{stays}");
+    }
+    let journal = plan(&scratch, "p.journal");
+    assert_eq!(journal.matches("done\tfolder\t").count(), 3, "{journal}");
+    apply(&scratch, "p --undo").ends_with(0).says(&["8 brought back"]);
+    assert!(scratch.path("s/old/deep/a/3").exists());
+    // A file beside the copies, and a link to a folder in place of an empty one.
+    let ran = apply(&scratch, "p --delete --remove-empty").ends_with(0);
+    ran.says(&["8 deleted, 3 empty folders removed"]);
+    fs::create_dir_all(scratch.path("s/old/deep")).unwrap();
+    fs::create_dir(scratch.path("outside")).unwrap();
+    std::os::unix::fs::symlink(scratch.path("outside"), scratch.path("s/old/deep/a")).unwrap();
+    let ran = apply(&scratch, "p --delete --remove-empty");
+    assert!(!ran.stderr.contains("folders removed"), "{}", ran.stderr);
+    assert!(scratch.path("s/old/deep/a").is_symlink() && scratch.path("outside").exists());
+}
+
 #[test]
 fn a_limit_counts_for_the_plan_too() {
     let scratch = with_copies();

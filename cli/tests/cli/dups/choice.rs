@@ -68,7 +68,9 @@ fn the_living_copy_stays() {
             let top = live.split('/').next().unwrap();
             write_old(&scratch, &format!("s/{top}/new.txt"), "since then", 1);
             let ran = scratch.ok(&format!("dups s --exact{keep} --json"));
-            let objects = ran.objects();
+            let mut objects = ran.objects();
+            let folder = objects.remove(0);
+            assert_eq!(slashes(folder["of"].as_str().unwrap()), format!("s/{live}"));
             assert_eq!(objects.len(), 4, "{ran:?}", ran = ran.stdout);
             for group in &objects[..3] {
                 let kept = slashes(group["files"][0]["path"].as_str().unwrap());
@@ -82,7 +84,8 @@ fn the_living_copy_stays() {
         write_old(&scratch, name, "content", days);
     }
     let kept_by = |arguments: &str| {
-        let group = scratch.ok(&format!("dups {arguments} --exact --json")).objects().remove(0);
+        let objects = scratch.ok(&format!("dups {arguments} --exact --json")).objects();
+        let group = objects.iter().find(|object| object["kind"] == "exact").unwrap();
         let path = slashes(group["files"][0]["path"].as_str().unwrap());
         format!("{path} {}", group["kept_by"].as_str().unwrap())
     };
@@ -311,4 +314,50 @@ fn a_folder_that_cannot_be_read_is_an_error() {
         ran.says(&["cannot read the folder", "/d: Permission denied", "check its permissions"]);
     assert_eq!(ran.stdout, "");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+/// The question before an inbox is deleted.
+#[test]
+fn what_is_nowhere_else_is_named() {
+    let scratch = Scratch::new();
+    for at in 0..20 {
+        let place = if at < 14 { "arch/sub" } else { "elsewhere" };
+        scratch.write(&format!("{place}/a{at}.txt"), text(at, 0));
+        scratch.write(&format!("inbox/{at}.txt"), text(at, 0));
+    }
+    // A copy inside the inbox saves nothing, a hidden name does not either.
+    scratch.write("inbox/14 copy.txt", text(14, 0));
+    scratch.write("inbox/.note", "hidden");
+    scratch.write("inbox/empty", "");
+    scratch.write("inbox/near", text(3, 5));
+    fs::hard_link(scratch.path("inbox/15.txt"), scratch.path("arch/linked")).unwrap();
+    let expected = [
+        "inbox/.note",
+        "inbox/14 copy.txt",
+        "inbox/14.txt",
+        "inbox/16.txt",
+        "inbox/17.txt",
+        "inbox/18.txt",
+        "inbox/19.txt",
+    ];
+    let ran = scratch.ok("dups inbox --unique --against arch");
+    assert_eq!(slashes(&ran.stdout).lines().collect::<Vec<_>>(), expected);
+    let ran = ran.says(&["7 of 23 files not in a folder of --against: "]);
+    ran.says(&["1 more file with a near-copy only", "in all folders: 1 empty, 0 links"]);
+    let mut objects = scratch.ok("dups inbox --unique --against arch --json").objects();
+    let totals = objects.pop().unwrap();
+    assert_eq!((&totals["unique_files"], &totals["files"]), (&7.into(), &23.into()));
+    let paths = objects.iter().map(|object| slashes(object["path"].as_str().unwrap()));
+    assert_eq!(paths.collect::<Vec<_>>(), expected);
+    assert_eq!(totals["near_copies"], 1);
+    let ran = scratch.ok("dups inbox --exact --unique --against arch");
+    assert_eq!(
+        slashes(&ran.stdout).lines().collect::<Vec<_>>(),
+        [&expected[..], &["inbox/near"]].concat()
+    );
+    // Without an archive: what has no copy.
+    let ran = scratch.ok("dups inbox --unique");
+    assert_eq!(ran.stdout.lines().count(), 19, "{}", ran.stdout);
+    assert!(!ran.stdout.contains("14"), "{}", ran.stdout);
+    scratch.run("dups inbox --unique --plan p").ends_with(2);
 }
