@@ -106,7 +106,7 @@ fn damage_in_a_segment_costs_what_lies_there() {
     // Damage the body of the first segment, where one block holds all its documents.
     flip(&sim, &segments[0], 100);
     let report = rescue(&sim, None).expect("salvaged");
-    // Of nine that were alive, the log removes one and replaces one; `new` may be a third.
+    // The log removes one of nine that were alive, and replaces one; `new` may be a third.
     assert_eq!((report.documents_lost, report.documents_unreadable), (None, 6), "{report:?}");
     assert!(report.documents > 0, "{report:?}");
     assert!(report.problems[0].to_string().contains("0000000002.seg"), "{report:?}");
