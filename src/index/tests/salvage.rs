@@ -323,6 +323,28 @@ fn what_later_changes_did_to_unreadable_documents_is_not_counted_as_lost() {
     assert_eq!(reports, [(10, None, 0), (0, Some(6), 6), (0, Some(10), 10)]);
 }
 
+/// A version of before, which returned with the dead file, hides that a later one was unreadable.
+#[test]
+fn a_document_that_has_returned_says_nothing_about_an_unreadable_one() {
+    let sim = Sim::new();
+    let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options()).expect("made");
+    let insert = |key: u8, value| {
+        index.insert([b'k', key], &signature(&params(), value)).expect("inserted");
+    };
+    (0..10).for_each(|key| insert(key, 1));
+    index.flush().expect("flushed");
+    [0, 10].iter().for_each(|key| insert(*key, 2));
+    index.flush().expect("flushed");
+    insert(0, 3);
+    let killed = sim.kill();
+    drop(index);
+    killed.remove(&files(&killed, "dead")[0]).expect("removed");
+    killed.overwrite(&files(&killed, "seg")[1], b"");
+    let report = rescue(&killed, None).expect("salvaged");
+    // Only `k10` is lost: the log has the last version of `k0`.
+    assert_eq!((report.documents_lost, report.documents_unreadable), (None, 1), "{report:?}");
+}
+
 /// Without its dead file, nobody knows whether an unreadable document was alive.
 #[test]
 fn an_unreadable_document_of_a_segment_without_its_dead_file_may_have_been_dead() {

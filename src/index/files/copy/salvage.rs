@@ -66,8 +66,8 @@ struct Unreadable {
     /// Removes of the log whose keys are not in the new index: of documents that were unreadable,
     /// because only a remove of a live document is written to a log.
     removed: u64,
-    /// Inserts of the log whose keys are not in the new index: a new document, or another version
-    /// of one that was unreadable.
+    /// Other operations of the log on what may be another version of a document that was
+    /// unreadable: inserts whose keys are not in the new index.
     inserted: u64,
 }
 
@@ -354,7 +354,7 @@ impl Wreck {
             let operations: std::result::Result<Vec<_>, _> = operations.collect();
             match operations {
                 Ok(operations) => {
-                    unreadable.look_for(&operations, new)?;
+                    unreadable.look_for(&operations, new, report.documents_doubtful > 0)?;
                     write(new, &operations)?;
                 }
                 Err(error) => report.log_damage(error.in_file(path, 0)),
@@ -365,16 +365,24 @@ impl Wreck {
 }
 
 impl Unreadable {
-    /// Notes the operations of one change whose keys are not in the new index.
-    fn look_for(&mut self, operations: &[Operation<'_>], new: &Core) -> Result<()> {
+    /// Notes the operations of one change whose keys are not in the new index. If documents that
+    /// were replaced may have returned, a key that is there says nothing.
+    fn look_for(
+        &mut self,
+        operations: &[Operation<'_>],
+        new: &Core,
+        some_returned: bool,
+    ) -> Result<()> {
         if self.alive + self.unsure == 0 {
             return Ok(());
         }
         let snapshot = new.snapshot();
         for operation in operations {
-            if snapshot.locate(operation.key())?.is_none() {
-                let is_remove = matches!(operation, Operation::Remove { .. });
-                *(if is_remove { &mut self.removed } else { &mut self.inserted }) += 1;
+            let is_there = snapshot.locate(operation.key())?.is_some();
+            match operation {
+                Operation::Remove { .. } if !is_there => self.removed += 1,
+                _ if !is_there || some_returned => self.inserted += 1,
+                _ => {}
             }
         }
         Ok(())
