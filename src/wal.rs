@@ -254,8 +254,7 @@ fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) ->
 }
 
 /// For salvage: returns every change of a log that is still valid, whatever lies in between. The
-/// identity is read from the log itself; if its header is damaged, it is the one that the catalog
-/// lists.
+/// identity is the one that the catalog lists; without a catalog, it is read from the log itself.
 pub(crate) fn salvage(
     storage: &dyn Storage,
     path: &Path,
@@ -265,12 +264,15 @@ pub(crate) fn salvage(
     let length = wide(bytes.len());
     let (identity, damage) =
         match (decode_identity(&bytes).map_err(|error| error.in_file(path, 0)), listed) {
+            (Ok(identity), Some(listed)) if identity != listed => {
+                (listed, Some(Error::corrupt(path, 0, "not the log that the catalog lists")))
+            }
             (Ok(identity), _) => (identity, None),
             (Err(error), Some(identity)) => (identity, Some(error)),
             (Err(error), None) => return Err(error),
         };
     let mut salvaged = SalvagedLog { identity, damage, bytes, bodies: Vec::new() };
-    let mut offset = RECORDS_BEGIN;
+    let (mut offset, mut end) = (RECORDS_BEGIN, RECORDS_BEGIN);
     while offset < length {
         // A record of unknown kind cannot be applied, so it is skipped like damage.
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -282,10 +284,21 @@ pub(crate) fn salvage(
                     let begin = at + RecordHeader::BYTES;
                     salvaged.bodies.push((header.change, begin..begin + body.len()));
                 }
+                end = offset.saturating_add(header.record_bytes());
                 header.record_bytes()
             }
             None => wide(RECORD_ALIGN),
         });
+    }
+    // Every append leaves zeros where the next record begins.
+    let next = usize::try_from(end).ok().and_then(|end| salvaged.bytes.get(end..));
+    let next = next.map(|next| &next[..next.len().min(RecordHeader::BYTES)]).unwrap_or_default();
+    if length < identity.length {
+        let what = format!("the log has lost its end: {length} bytes of {}", identity.length);
+        salvaged.damage.get_or_insert_with(|| Error::corrupt(path, length, what));
+    } else if next.iter().any(|byte| *byte != 0) {
+        let what = "the last record is damaged, or was never finished";
+        salvaged.damage.get_or_insert_with(|| Error::corrupt(path, end, what));
     }
     Ok(salvaged)
 }
@@ -294,7 +307,7 @@ pub(crate) fn salvage(
 #[derive(Debug)]
 pub(crate) struct SalvagedLog {
     pub(crate) identity: WalIdentity,
-    /// The damage of its header, if there is any.
+    /// The damage of its header or of its end, if there is any.
     pub(crate) damage: Option<Error>,
     bytes: Vec<u8>,
     bodies: Vec<(u64, std::ops::Range<usize>)>,

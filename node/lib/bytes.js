@@ -20,7 +20,7 @@ const { at } = Uint8Array.prototype;
  * @param {string} name
  */
 function bytesOf(bytes, name) {
-  if (typeof bytes === 'string') return Buffer.from(bytes, 'utf8');
+  if (typeof bytes === 'string') return Buffer.from(textOf(bytes, name), 'utf8');
   if (!types.isUint8Array(bytes)) throw new TypeError(`${name} must be a string or a Uint8Array`);
   if (bytes.length === 0) refuseDetached(bytes, name);
   return Buffer.from(bytes);

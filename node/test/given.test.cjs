@@ -250,3 +250,17 @@ test('a handle may be closed by the iterator of a call', async () => {
   const options = { get prefix() { index.closeSync(); return 'a'; } };
   await assert.rejects(index.query(TEXT, options), closed);
 });
+
+test('a payload with half of a surrogate pair is refused, not rewritten', async () => {
+  const index = stored();
+  const refused = { name: 'TypeError', message: /payload has half of a surrogate pair/ };
+  for (const half of ['x\ud83d', '\ude00x']) {
+    await assert.rejects(index.insert('a', TEXT, { payload: half }), refused);
+    await assert.rejects(index.setPayload('a', half), refused);
+    await assert.rejects(index.write([{ key: 'a', payload: half }]), refused);
+    await assert.rejects(index.admit('b', 'other words', { payload: half }), refused);
+  }
+  assert.equal(String(index.getSync('a').payload), 'keep me');
+  index.setPayloadSync('a', 'x\ud83d\ude00');
+  assert.equal(String(index.getSync('a').payload), 'x\u{1f600}');
+});

@@ -160,7 +160,7 @@ impl PassageIndex {
         cut::check_payload(payload)?;
         // Locked until the write below: the stored bytes begin with the position and the number of
         // passages, and no other write may change those in between.
-        let _writing = self.lock();
+        let _writing = self.lock()?;
         let first = cut::inner_key(key, 0);
         let Some(stored) = self.index.snapshot().get(&first[..])? else {
             return Ok(Outcome::Missing);
@@ -179,7 +179,7 @@ impl PassageIndex {
     ///
     /// Those of [`Index::write`].
     pub fn write(&self, texts: &[Prepared]) -> Result<Vec<Outcome>> {
-        let _writing = self.lock();
+        let _writing = self.lock()?;
         let snapshot = self.index.snapshot();
         let last: HashMap<&[u8], usize> =
             texts.iter().enumerate().map(|(at, text)| (text.key(), at)).collect();
@@ -229,7 +229,7 @@ impl PassageIndex {
         let key = key.into();
         let key = key.as_bytes();
         cut::check_key(key)?;
-        let _writing = self.lock();
+        let _writing = self.lock()?;
         let (old, _) = stored(&self.index.snapshot(), key)?;
         if old == 0 {
             return Ok(Outcome::Missing);
@@ -253,9 +253,11 @@ impl PassageIndex {
         self.index.close()
     }
 
-    fn lock(&self) -> MutexGuard<'_, ()> {
+    /// Refused in a forked child: another thread of the parent may have held the lock at the fork.
+    fn lock(&self) -> Result<MutexGuard<'_, ()>> {
+        self.index.refuse_in_child()?;
         // The mutex guards no value, so a panic cannot leave one inconsistent.
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(self.writing.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

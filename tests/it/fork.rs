@@ -2,7 +2,9 @@
 #![expect(unsafe_code, reason = "std cannot fork: see the argument at each call")]
 
 use crate::support::{Scratch, again, assert_whole, inline, params, run};
-use nearkin::{Batch, Durability, Edit, ErrorKind, Index, Maintenance, Options, Snapshot};
+use nearkin::passages::PassageIndex;
+use nearkin::{Batch, Durability, Edit, ErrorKind, Index, Maintenance, Options, Params, Reader};
+use nearkin::{Snapshot, Windows};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -206,4 +208,115 @@ fn read_in_the_child(index: &Index, before: &Snapshot) -> i32 {
     }
     let _ = (index.len(), index.durable_change());
     if refused == 0 { 0 } else { 100 }
+}
+
+/// Environment variable for the process that forks while a thread of it refreshes a reader.
+const REFRESHING: &str = "NEARKIN_TEST_FORKS_WHILE_REFRESHING";
+
+#[test]
+fn a_child_forked_during_a_refresh_never_waits_for_the_reader() {
+    let scratch = Scratch::new();
+    let name = "fork::the_process_that_forks_while_it_refreshes";
+    let output = again(name, REFRESHING, &scratch.dir()).output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("the parent refreshed on"), "{stdout}");
+}
+
+#[test]
+fn the_process_that_forks_while_it_refreshes() {
+    let Some(dir) = std::env::var_os(REFRESHING) else { return };
+    let dir = Path::new(&dir);
+    let options = inline().durability(Durability::OsBuffer);
+    let index = Index::create(dir, &params(), options).unwrap();
+    let signature = run(0, 10);
+    index.insert("first", &signature).unwrap();
+    index.flush().unwrap();
+    let reader = Reader::open(dir, Options::default()).unwrap();
+    let (is_over, mut wrong) = (AtomicBool::new(false), None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0_u64.. {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let keys = (0..500_u64).map(|key| (key << 32) | (round % 3));
+                let edits: Vec<_> = keys.map(|key| Edit::insert(key, &signature)).collect();
+                index.write(Batch::from_iter(edits)).unwrap();
+                index.sync().unwrap();
+                reader.refresh().unwrap();
+                reader.stats().unwrap();
+            }
+        });
+        let mut statuses = (0..60).map(|_| forked(|| use_reader_in_the_child(&reader)));
+        wrong = statuses.find(|status| ![0, REFUSED].contains(status));
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(wrong, None, "the step that was not as it should be, times 256");
+    assert!(reader.contains("first").unwrap());
+    println!("\nthe parent refreshed on");
+}
+
+/// Returns 0 if the reads answer, 100 if they are refused, or the number of a step that failed.
+fn use_reader_in_the_child(reader: &Reader) -> i32 {
+    let is_refused = |kind| kind == ErrorKind::Closed;
+    let refused = [
+        reader.refresh().map(|_| ()),
+        reader.stats().map(|_| ()),
+        reader.verify().map(|_| ()),
+        reader.backup(reader.path().join("never made")),
+    ];
+    for (step, refused) in (1..).zip(refused) {
+        if !refused.is_err_and(|error| is_refused(error.kind())) {
+            return step;
+        }
+    }
+    let _ = (reader.freshness(), reader.len(), format!("{reader:?}"));
+    match reader.contains("first") {
+        Ok(true) => 0,
+        Err(error) if is_refused(error.kind()) => 100,
+        _ => 10,
+    }
+}
+
+/// Environment variable for the process that forks while a thread of it writes a text.
+const CUTTING: &str = "NEARKIN_TEST_FORKS_WHILE_WRITING_TEXTS";
+
+#[test]
+fn a_text_written_in_a_child_forked_during_a_write_is_refused() {
+    let scratch = Scratch::new();
+    let name = "fork::the_process_that_forks_while_it_writes_texts";
+    let output = again(name, CUTTING, &scratch.dir()).output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("the parent wrote on"), "{stdout}");
+}
+
+#[test]
+fn the_process_that_forks_while_it_writes_texts() {
+    if std::env::var_os(CUTTING).is_none() {
+        return;
+    }
+    let params = Params::builder().passages(Windows::new(20, 10).unwrap()).build().unwrap();
+    let texts = PassageIndex::new(Index::temporary(&params, inline()).unwrap()).unwrap();
+    let text = "the ferry was cancelled after the harbour froze ".repeat(40);
+    let (is_over, mut wrong) = (AtomicBool::new(false), None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0_u64.. {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                texts.insert("a", &format!("{round} {text}")).unwrap();
+            }
+        });
+        let write = || match texts.insert("b", &text) {
+            Err(error) if error.kind() == ErrorKind::Closed => 0,
+            _ => 1,
+        };
+        wrong = (0..40).map(|_| forked(write)).find(|status| *status != 0);
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(wrong, None, "1, times 256, if the text was not refused");
+    println!("\nthe parent wrote on");
 }

@@ -325,3 +325,38 @@ fn a_reader_says_that_the_link_it_was_opened_by_leads_elsewhere() {
         fs::remove_file(&link).unwrap();
     }
 }
+
+/// As by a tool that copies a backup over the files of an index that only readers have open.
+#[cfg(unix)]
+#[test]
+fn a_reader_says_that_an_older_copy_has_taken_the_place_of_its_files() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    insert(&index, "a", 3);
+    index.close().unwrap();
+    let older = scratch.path("older");
+    copy(&scratch.dir(), &older);
+    let index = scratch.open();
+    insert(&index, "b", 3);
+    index.close().unwrap();
+    let reader = Reader::open(scratch.dir(), Options::default()).unwrap();
+    for entry in fs::read_dir(scratch.dir()).unwrap() {
+        let path = entry.unwrap().path();
+        let source = older.join(path.file_name().unwrap());
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap();
+            copy(&source, &path);
+        } else {
+            fs::copy(source, path).unwrap();
+        }
+    }
+    assert_eq!(kind(reader.refresh()), ErrorKind::Mismatch);
+    assert_eq!(reader.freshness().failure_kind, Some(ErrorKind::Mismatch));
+    assert_eq!(reader.len(), 6, "the state stays");
+    // The same while a writer of the older copy is open.
+    let index = scratch.open();
+    insert(&index, "c", 1);
+    index.flush().unwrap();
+    assert_eq!(kind(reader.refresh()), ErrorKind::Mismatch);
+    assert_eq!(Reader::open(scratch.dir(), Options::default()).unwrap().len(), 4);
+}

@@ -292,6 +292,11 @@ impl Index {
         Ok(Here(&self.core))
     }
 
+    /// Refuses calls in a forked child, before a caller of the handle waits for a lock of its own.
+    pub(crate) fn refuse_in_child(&self) -> Result<()> {
+        commit::refuse_in_child(&self.core)
+    }
+
     /// Makes every write before the call durable, whatever the durability of the handle; returns
     /// the number of the last durable change. A [`Reader`](crate::Reader) of the same machine sees
     /// these writes at its next refresh (unless the log is full).

@@ -3,11 +3,12 @@
 use crate::index::files::copy::backup;
 use crate::index::files::follow::{self, Follower, Freshness, LastLook};
 use crate::index::files::inspect;
+use crate::index::merge::commit;
 use crate::index::read::{Progress, Snapshot, Stats, Verification};
 use crate::index::state::core::Core;
 use crate::index::state::options::Options;
-use crate::storage::Storage;
-use crate::sync::{Arc, Mutex, PoisonError, RwLock};
+use crate::storage::{Storage, forks};
+use crate::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
 use crate::{Params, Result, Sketcher};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -32,8 +33,16 @@ use std::time::Instant;
 ///
 /// Without a writer, a reader sees all complete changes. The log is replayed into memory, which
 /// takes up to as much memory as the writer's memtable.
+///
+/// A forked child can query through the reader of its parent, unless another thread was refreshing
+/// it at the moment of the fork: then every query is `Closed`. Refreshes, statistics, verification
+/// and backups are `Closed` in a child; open a reader there.
 pub struct Reader {
     params: Arc<Params>,
+    /// The path by which the index was opened.
+    root: PathBuf,
+    /// The number of forks when it was opened.
+    forks: u32,
     current: RwLock<CurrentCore>,
     /// `None` for a sharded index, whose segments are listed by manifests.
     follower: Mutex<Option<Follower>>,
@@ -89,13 +98,23 @@ impl Reader {
         let began = Instant::now();
         let (core, follower) = follow::open_any(&storage, dir, &options)?;
         let (params, snapshot) = (Arc::clone(&core.params), core.snapshot());
+        let (root, forks) = (core.names.root().to_path_buf(), forks());
         let current = RwLock::new(CurrentCore { core: Arc::new(core), snapshot });
         let (follower, last_look) = (Mutex::new(follower), LastLook::at(began));
-        Ok(Self { params, current, follower, last_look })
+        Ok(Self { params, root, forks, current, follower, last_look })
     }
 
-    fn current(&self) -> CurrentCore {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The current state. Refused in a forked child: another thread of the parent may have held
+    /// any of its locks at the fork, and none of those is ever released.
+    fn current(&self) -> Result<CurrentCore> {
+        if self.is_in_child() {
+            return Err(commit::in_child(&self.root));
+        }
+        Ok(self.current.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn is_in_child(&self) -> bool {
+        self.forks != forks()
     }
 
     /// Advances to the current state, and returns whether its change is later than before. Never
@@ -109,8 +128,9 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Those of [`Reader::open`], and `Mismatch` if another index is at the path now. After an
-    /// error the reader keeps its state; [`Reader::freshness`] tells how old it is.
+    /// Those of [`Reader::open`], `Mismatch` if another index is at the path now, and `Closed` in a
+    /// forked child. After an error the reader keeps its state; [`Reader::freshness`] tells how old
+    /// it is.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -134,8 +154,11 @@ impl Reader {
     /// # }
     /// ```
     pub fn refresh(&self) -> Result<bool> {
+        if self.is_in_child() {
+            return Err(commit::in_child(&self.root));
+        }
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
-        let CurrentCore { mut core, snapshot } = self.current();
+        let CurrentCore { mut core, snapshot } = self.current()?;
         let began = Instant::now();
         let refreshed = follow::refresh_any(&mut follower, &mut core);
         self.last_look.note(began, &refreshed);
@@ -191,7 +214,7 @@ impl Reader {
     /// # }
     /// ```
     pub fn path(&self) -> PathBuf {
-        self.current().core.names.root().to_path_buf()
+        self.root.clone()
     }
 
     /// The parameters of the index.
@@ -202,6 +225,13 @@ impl Reader {
     /// A snapshot of the current view, which a refresh does not change. The methods below are
     /// shorthands for those of the snapshot.
     pub fn snapshot(&self) -> Snapshot {
+        if self.is_in_child() {
+            return match self.current.try_read() {
+                Ok(current) => current.snapshot.clone(),
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().snapshot.clone(),
+                Err(TryLockError::WouldBlock) => Snapshot::cut_off(&self.params),
+            };
+        }
         self.current.read().unwrap_or_else(PoisonError::into_inner).snapshot.clone()
     }
 
@@ -222,7 +252,7 @@ impl Reader {
     ///
     /// Those of [`Index::backup_of`](crate::Index::backup_of).
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
-        let CurrentCore { core, snapshot } = self.current();
+        let CurrentCore { core, snapshot } = self.current()?;
         backup::backup_of(&core, &snapshot, dir.as_ref())
     }
 
@@ -232,7 +262,7 @@ impl Reader {
     ///
     /// Those of [`Index::stats`](crate::Index::stats).
     pub fn stats(&self) -> Result<Stats> {
-        inspect::stats(&self.current().core)
+        inspect::stats(&self.current()?.core)
     }
 
     /// Verifies everything, as [`Index::verify`](crate::Index::verify) does.
@@ -256,15 +286,14 @@ impl Reader {
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Verification> {
-        inspect::verify(&self.current().core, progress)
+        inspect::verify(&self.current()?.core, progress)
     }
 }
 
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut reader = f.debug_struct("Reader");
-        let CurrentCore { core, snapshot } = self.current();
-        reader.field("dir", &core.names.root()).field("params", &self.params);
-        reader.field("snapshot", &snapshot).finish_non_exhaustive()
+        reader.field("dir", &self.root).field("params", &self.params);
+        reader.field("snapshot", &self.snapshot()).finish_non_exhaustive()
     }
 }

@@ -3,14 +3,15 @@
 //!
 //! Decides when to sync, and when changes become visible. The shared state is `state/group.rs`.
 
-use crate::Result;
 use crate::index::state::core::Core;
 use crate::index::state::group::{Gathering, Shared, Stopped};
 use crate::index::state::options::Durability;
 use crate::storage::lock::LockLost;
 use crate::sync::atomic::Ordering;
 use crate::sync::{MutexGuard, PoisonError};
+use crate::{Error, Result};
 use std::io;
+use std::path::Path;
 
 /// Upper bound of the back-off: the number of syncs that skip the group wait after a timeout.
 /// Without a back-off, one steady writer beside three that write every 2 ms gets up to a quarter
@@ -71,9 +72,14 @@ pub(crate) fn refuse_if_shut_down(core: &Core) -> Result<()> {
 /// of them held at the fork is never released.
 pub(crate) fn refuse_in_child(core: &Core) -> Result<()> {
     if core.is_in_child() {
-        return Err(crate::closed_error(core.names.root(), LockLost::Forked));
+        return Err(in_child(core.names.root()));
     }
     Ok(())
+}
+
+/// The error of a call in a forked child.
+pub(crate) fn in_child(dir: &Path) -> Error {
+    crate::closed_error(dir, LockLost::Forked)
 }
 
 /// Returns once `change` is durable. One thread syncs for all waiting writers: it takes the

@@ -48,6 +48,14 @@ impl CurrentView {
     }
 }
 
+impl Snapshot {
+    /// A snapshot that refuses queries: in a forked child that cannot know the state.
+    pub(crate) fn cut_off(params: &Arc<Params>) -> Self {
+        let state = State::closed(Arc::clone(params), Closed::CutOff);
+        Self { state: Arc::new(Held(Arc::new(state))), visible: 0, documents: 0 }
+    }
+}
+
 impl View {
     pub(crate) fn new(state: State, visible: u64, documents: u64) -> Self {
         watch_forks();
@@ -80,11 +88,9 @@ impl View {
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner().snapshot()),
             Err(TryLockError::WouldBlock) => None,
         });
-        free.unwrap_or_else(|| {
-            let state = State::closed(Arc::clone(&self.params), Closed::CutOff);
-            Snapshot { state: Arc::new(Held(Arc::new(state))), visible: 0, documents: 0 }
-        })
+        free.unwrap_or_else(|| Snapshot::cut_off(&self.params))
     }
+
     pub(crate) fn state(&self) -> Arc<State> {
         Arc::clone(&self.snapshot().state.0)
     }

@@ -425,7 +425,9 @@ fn a_reader_does_not_go_back_to_an_older_copy_of_its_index() {
     for (path, bytes) in files {
         sim.overwrite(&path, &bytes);
     }
-    assert!(!reader.refresh().expect("it is a sound index"));
+    // It is a sound index, but a reader that kept its state and said nothing would seem current.
+    assert_eq!(reader.refresh().expect_err("older").kind(), ErrorKind::Mismatch);
+    assert_eq!(reader.freshness().failure_kind, Some(ErrorKind::Mismatch));
     assert_eq!(reader.change(), older + 1);
     assert_eq!(answers(&reader.snapshot()), expected, "what was open stays readable");
 }

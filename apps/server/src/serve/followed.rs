@@ -16,6 +16,10 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Age from which a state is stale although the last failure passes by itself.
 const STALE_AGE: Duration = Duration::from_secs(10);
 
+/// Age from which a state is stale although no look has failed: the last one has not ended, because
+/// the disk hangs. Longer than it takes to open a large index.
+const HANGING_AGE: Duration = Duration::from_secs(30);
+
 /// From this number of failures in a row on, the path is opened only after each further such
 /// number of them, because opening an index costs more than a look.
 const PATIENT: u64 = 16;
@@ -85,10 +89,24 @@ impl Followed {
     pub(super) fn currency(&self) -> Currency {
         let age = self.reader().freshness().age;
         let failing = self.state.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_stale =
-            failing.as_ref().is_some_and(|one| !passes_by_itself(one.kind) || age >= STALE_AGE);
         let failure = failing.as_ref().map(|failing| failing.message.clone());
+        let (is_stale, failure) = judge(age, failing.as_ref().map(|one| one.kind), failure);
         Currency { age, failure, is_stale }
+    }
+}
+
+/// Whether a state of this age is stale, and why it cannot be brought up to date.
+fn judge(
+    age: Duration,
+    kind: Option<ErrorKind>,
+    failure: Option<String>,
+) -> (bool, Option<String>) {
+    match kind {
+        Some(kind) => (!passes_by_itself(kind) || age >= STALE_AGE, failure),
+        None if age >= HANGING_AGE => {
+            (true, Some(format!("the last look has not ended for {} s", age.as_secs())))
+        }
+        None => (false, None),
     }
 }
 
@@ -171,4 +189,24 @@ impl State {
 /// Whether the path is opened again after this number of failures in a row.
 fn is_attempt(count: u64) -> bool {
     count.is_power_of_two() || count.is_multiple_of(PATIENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_stale_after_a_failure_that_stays_or_a_look_that_hangs() {
+        let is_stale = |seconds, kind: Option<ErrorKind>| {
+            let (is_stale, failure) =
+                judge(Duration::from_secs(seconds), kind, kind.map(|_| "!".to_owned()));
+            assert!(failure.is_some() || !is_stale, "no reason");
+            is_stale
+        };
+        assert!(is_stale(0, Some(ErrorKind::Mismatch)));
+        assert!(
+            !is_stale(9, Some(ErrorKind::Unsettled)) && is_stale(10, Some(ErrorKind::Unsettled))
+        );
+        assert!(!is_stale(29, None) && is_stale(30, None));
+    }
 }

@@ -113,7 +113,8 @@ fn a_batch_is_one_change_or_none() {
         {"insert": {"key": "d", "text": ""}},
     ]});
     let refused = client.ask("POST", "/v1/batch", Some(&bad)).fails(400, "empty");
-    assert!(refused.text().contains("operations[1]"), "{}", refused.text());
+    let named = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(named.starts_with("operations[1], key \"d\": "), "{named}");
     client.ask("GET", "/v1/documents/c", None).fails(404, "not_found");
     server.stop();
 }

@@ -30,10 +30,11 @@ use std::sync::Arc;
 pub struct Salvaged {
     /// Documents in the new index.
     pub documents: u64,
-    /// Documents that were lost. `None` if that cannot be known: the catalog is lost, or a log that
-    /// is damaged held changes that nothing else tells about. At least `documents_unreadable` then.
+    /// Documents that were lost. `None` if that cannot be known: the catalog is lost, a log that is
+    /// damaged or torn may have held changes that nothing else tells about, or later changes may
+    /// have removed or replaced what was unreadable. At least `documents_unreadable` then.
     pub documents_lost: Option<u64>,
-    /// Documents that are known to have existed, and were unreadable.
+    /// Documents that are known to have existed to the last, and were unreadable.
     pub documents_unreadable: u64,
     /// Documents that may have been removed or replaced before: no dead file that would show it
     /// could be read.
@@ -53,6 +54,21 @@ struct Wreck {
     row: Option<Row>,
     shape: Shape,
     read_mode: ReadMode,
+}
+
+/// What the unreadable documents of segments may have been.
+#[derive(Debug, Default)]
+struct Unreadable {
+    /// Those that were alive when the log began.
+    alive: u64,
+    /// Those of which nobody knows whether they were alive.
+    unsure: u64,
+    /// Removes of the log whose keys are not in the new index: of documents that were unreadable,
+    /// because only a remove of a live document is written to a log.
+    removed: u64,
+    /// Other operations of the log on what may be another version of a document that was
+    /// unreadable: inserts whose keys are not in the new index.
+    inserted: u64,
 }
 
 /// See [`crate::Index::salvage`].
@@ -90,12 +106,14 @@ pub(crate) fn salvage(
     let (durability, maintenance) = (Durability::OsBuffer, Maintenance::Inline);
     let options = Options { durability, maintenance, ..options };
     let new = open::create(storage, out, &params, options)?;
+    let mut unreadable = Unreadable::default();
     for number in wreck.segments(&mut report)? {
-        wreck.take_segment(number, &new, &mut report)?;
+        wreck.take_segment(number, &new, &mut unreadable, &mut report)?;
     }
-    wreck.take_wals(&new, &mut report)?;
+    wreck.take_wals(&new, &mut unreadable, &mut report)?;
     report.documents = new.snapshot().len();
-    report.documents_lost = report.documents_lost.map(|_| report.documents_unreadable);
+    report.documents_unreadable = unreadable.at_least();
+    report.documents_lost = report.documents_lost.and(unreadable.exactly());
     let closed = life::close_locked(&new, &mut new.writer());
     new.events.deliver();
     closed.map(|()| report)
@@ -180,7 +198,13 @@ impl Wreck {
     }
 
     /// Copies the readable documents of one segment, except those known to be dead.
-    fn take_segment(&self, number: u64, new: &Core, report: &mut Salvaged) -> Result<()> {
+    fn take_segment(
+        &self,
+        number: u64,
+        new: &Core,
+        unreadable: &mut Unreadable,
+        report: &mut Salvaged,
+    ) -> Result<()> {
         let entry = self
             .row
             .as_ref()
@@ -196,17 +220,21 @@ impl Wreck {
         let segment = match opened {
             Ok(segment) => segment,
             Err(error) => {
-                report.documents_unreadable += entry.map_or(0, |e| u64::from(e.docs - e.dead));
+                unreadable.alive += entry.map_or(0, |e| u64::from(e.docs - e.dead));
                 report.problems.push(error);
                 return Ok(());
             }
         };
         let dead = self.dead_of(number, segment.docs(), entry.is_some(), report)?;
+        // Without the dead file, each may be one of the dead.
+        let is_sure = dead.is_some() || entry.is_some_and(|entry| entry.dead_file.is_none());
         for ordinal in 0..segment.docs() {
+            let mut is_sure = is_sure;
             match dead.as_ref().map_or(Ok(false), |dead| dead.is_dead(ordinal)) {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => {
+                    is_sure = false;
                     report.documents_doubtful += 1;
                     note(report, error);
                 }
@@ -214,7 +242,7 @@ impl Wreck {
             match read_document(&segment, ordinal, &new.params) {
                 Ok(document) => write_document(new, &document)?,
                 Err(error) => {
-                    report.documents_unreadable += 1;
+                    *(if is_sure { &mut unreadable.alive } else { &mut unreadable.unsure }) += 1;
                     note(report, error);
                 }
             }
@@ -264,7 +292,12 @@ impl Wreck {
     }
 
     /// Applies the readable records of the logs in order, removals included.
-    fn take_wals(&self, new: &Core, report: &mut Salvaged) -> Result<()> {
+    fn take_wals(
+        &self,
+        new: &Core,
+        unreadable: &mut Unreadable,
+        report: &mut Salvaged,
+    ) -> Result<()> {
         let mut missing = self.row.as_ref().and_then(|row| row.wal).map(|entry| entry.number);
         for (number, ending) in numbered(&*self.storage, &self.names)? {
             let listed = self
@@ -277,7 +310,7 @@ impl Wreck {
             missing = None;
             let path = self.names.numbered(number, ending);
             match wal::salvage(&*self.storage, &path, self.listed_log()) {
-                Ok(log) => self.take_wal(log, &path, new, report)?,
+                Ok(log) => self.take_wal(log, &path, new, unreadable, report)?,
                 Err(error) => report.log_damage(error),
             }
         }
@@ -302,6 +335,7 @@ impl Wreck {
         mut log: SalvagedLog,
         path: &Path,
         new: &Core,
+        unreadable: &mut Unreadable,
         report: &mut Salvaged,
     ) -> Result<()> {
         if let Some(error) = log.damage.take() {
@@ -319,11 +353,49 @@ impl Wreck {
             let operations = operations.map(|logged| logged.map(Operation::from));
             let operations: std::result::Result<Vec<_>, _> = operations.collect();
             match operations {
-                Ok(operations) => write(new, &operations)?,
+                Ok(operations) => {
+                    unreadable.look_for(&operations, new, report.documents_doubtful > 0)?;
+                    write(new, &operations)?;
+                }
                 Err(error) => report.log_damage(error.in_file(path, 0)),
             }
         }
         Ok(())
+    }
+}
+
+impl Unreadable {
+    /// Notes the operations of one change whose keys are not in the new index. If documents that
+    /// were replaced may have returned, a key that is there says nothing.
+    fn look_for(
+        &mut self,
+        operations: &[Operation<'_>],
+        new: &Core,
+        some_returned: bool,
+    ) -> Result<()> {
+        if self.alive + self.unsure == 0 {
+            return Ok(());
+        }
+        let snapshot = new.snapshot();
+        for operation in operations {
+            let is_there = snapshot.locate(operation.key())?.is_some();
+            match operation {
+                Operation::Remove { .. } if !is_there => self.removed += 1,
+                _ if !is_there || some_returned => self.inserted += 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of documents that are lost for sure.
+    fn at_least(&self) -> u64 {
+        self.alive.saturating_sub(self.removed).saturating_sub(self.inserted)
+    }
+
+    /// The number of documents that are lost; `None` if it cannot be known.
+    fn exactly(&self) -> Option<u64> {
+        (self.unsure == 0 && (self.alive == 0 || self.inserted == 0)).then(|| self.at_least())
     }
 }
 

@@ -1,6 +1,7 @@
 //! How current the state of a reader is: the last look at the folder, and why it failed.
 
-use crate::sync::{Mutex, PoisonError};
+use crate::storage::forks;
+use crate::sync::{Mutex, PoisonError, TryLockError};
 use crate::{ErrorKind, Result};
 use std::time::{Duration, Instant};
 
@@ -48,7 +49,12 @@ mod seconds {
 
 /// The last look at the folder. It has a lock of its own, so that it can be read during a refresh.
 #[derive(Debug)]
-pub(crate) struct LastLook(Mutex<Looked>);
+pub(crate) struct LastLook {
+    looked: Mutex<Looked>,
+    opened: Instant,
+    /// The number of forks when the reader was opened.
+    forks: u32,
+}
 
 #[derive(Debug)]
 struct Looked {
@@ -59,12 +65,13 @@ struct Looked {
 impl LastLook {
     /// A look that began at this time and succeeded.
     pub(crate) fn at(began: Instant) -> Self {
-        Self(Mutex::new(Looked { succeeded: began, failure: None }))
+        let looked = Mutex::new(Looked { succeeded: began, failure: None });
+        Self { looked, opened: began, forks: forks() }
     }
 
     /// Notes how a look ended that began at this time.
     pub(crate) fn note<T>(&self, began: Instant, looked: &Result<T>) {
-        let mut look = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut look = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         match looked {
             Ok(_) => *look = Looked { succeeded: began, failure: None },
             Err(error) => look.failure = Some((error.kind(), error.full_message())),
@@ -72,7 +79,20 @@ impl LastLook {
     }
 
     pub(crate) fn freshness(&self) -> Freshness {
-        let look = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = if self.forks == forks() {
+            self.looked.lock().unwrap_or_else(PoisonError::into_inner)
+        } else {
+            match self.looked.try_lock() {
+                Ok(look) => look,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                // In a forked child: a thread of the parent was noting a look.
+                Err(TryLockError::WouldBlock) => {
+                    let failure = Some("this process was forked during a refresh".to_owned());
+                    let failure_kind = Some(ErrorKind::Closed);
+                    return Freshness { age: self.opened.elapsed(), failure, failure_kind };
+                }
+            }
+        };
         let (failure_kind, failure) = look.failure.clone().unzip();
         Freshness { age: look.succeeded.elapsed(), failure, failure_kind }
     }

@@ -235,6 +235,7 @@ impl Follower {
             return Err(another_index(&core.names));
         }
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
+        let (locked, floor) = (sight.locked, sight.row.floor);
         let known = core.state();
         let loaded = load(storage, names, core.options.clone(), sight, &known.segments);
         let (mut next, follower) = loaded?;
@@ -243,6 +244,11 @@ impl Follower {
             next.recovery = core.recovery;
             *core = Arc::new(next);
             *self = follower;
+        } else if !locked || floor < core.writer().catalog.row().floor {
+            // Beside a writer, changes that are not known to be synced may be missing for a moment.
+            // Nothing else takes an index back.
+            let what = "an older copy of the index is here now; open it again";
+            return Err(Error::about(ErrorKind::Mismatch, core.names.root(), what));
         }
         Ok(())
     }

@@ -25,6 +25,9 @@ const TEXT_PREFIX: &str = "/v1/texts/";
 /// Maximum size of a text in an answer.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
+/// Characters of a key that an error repeats.
+const KEY_CHARS_MAX: usize = 64;
+
 /// Default number of documents on a page.
 const PAGE_DEFAULT: usize = 100;
 
@@ -35,6 +38,14 @@ fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>
         Some(payload) => edit.payload(&payload.0),
         None => edit,
     }
+}
+
+/// How an error names one operation of many.
+fn row_name(at: usize, key: &[u8]) -> String {
+    let key = String::from_utf8_lossy(key);
+    let start: String = key.chars().take(KEY_CHARS_MAX).collect();
+    let rest = if start.len() < key.len() { "..." } else { "" };
+    format!("operations[{at}], key {:?}", start + rest)
 }
 
 pub(crate) fn put(
@@ -87,7 +98,7 @@ pub(crate) fn batch(call: &Call<'_>, body: &Body) -> Result<Json<BatchWritten>, 
                 let (text, items) = (given.text.as_deref(), given.items.as_deref());
                 let rows = given.rows.as_deref();
                 let signature = bodies::signature(&call.sketcher, text, items, rows)
-                    .map_err(|refused| refused.with_prefix(&format!("operations[{at}]")))?;
+                    .map_err(|refused| refused.with_prefix(&row_name(at, &given.key.0)))?;
                 batch.push(insert(&given.key.0, &signature, given.payload.as_ref()));
             }
         }
