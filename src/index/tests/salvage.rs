@@ -331,9 +331,12 @@ fn a_document_that_has_returned_says_nothing_about_an_unreadable_one() {
     let insert = |key: u8, value| {
         index.insert([b'k', key], &signature(&params(), value)).expect("inserted");
     };
-    (0..10).for_each(|key| insert(key, 1));
+    for key in 0..10 {
+        insert(key, 1);
+    }
     index.flush().expect("flushed");
-    [0, 10].iter().for_each(|key| insert(*key, 2));
+    insert(0, 2);
+    insert(10, 2);
     index.flush().expect("flushed");
     insert(0, 3);
     let killed = sim.kill();
