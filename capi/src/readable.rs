@@ -27,7 +27,7 @@ handle!(nk_reader, Readable, "reader");
 /// What can be read.
 pub(crate) enum Source {
     Index(Index),
-    Reader(Reader),
+    Reader(Box<Reader>),
     Snapshot(Snapshot),
 }
 
@@ -100,7 +100,8 @@ pub unsafe extern "C" fn nk_reader_open(
 ) -> nk_status {
     making(error, reader, || {
         let options = options_of(options)?;
-        Ok(Readable::new(Source::Reader(Reader::open(path(path_data, path_len)?, options)?)))
+        let reader = Reader::open(path(path_data, path_len)?, options)?;
+        Ok(Readable::new(Source::Reader(Box::new(reader))))
     })
 }
 
