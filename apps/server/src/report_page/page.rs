@@ -19,7 +19,7 @@ const OWN_SCRIPT: [&str; 5] = [
 ];
 const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
 const STYLE_SHA256: &str = "VSFZZ2AgpGLlVWmhRrEwcGcD1k/NQJEmkImN06BvM1E=";
-const SCRIPT_SHA256: &str = "dY7gHuaBFTcqPXKvtMdkSxmgtLTOAF9TuX9QaHeDvcM=";
+const SCRIPT_SHA256: &str = "799Jyneyf0CAF4A+ZoHmhyof01++FscGwujf0AJCojk=";
 
 fn style() -> String {
     [web::STYLE, OWN_STYLE].concat()
