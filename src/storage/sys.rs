@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "calls are for std files; disk.rs passes one in")]
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Prefetches the cache line of this value, which may be a byte of a map.
 #[inline]
@@ -27,6 +27,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn watch_forks() {
     #[cfg(unix)]
     {
+        use std::sync::atomic::AtomicBool;
         extern "C" fn count() {
             FORKS.fetch_add(1, Ordering::Relaxed);
         }

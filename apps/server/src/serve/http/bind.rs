@@ -25,6 +25,7 @@ pub(crate) enum Socket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Programs that may open a file. Browsers cannot.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has such sockets here"))]
     File,
     /// All users of this machine, and their browsers.
     Loopback,
