@@ -8,6 +8,8 @@ use std::io::{self, BufRead, Read};
 use flate2::bufread::GzDecoder;
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
+use crate::handed_out::hand_out;
+
 /// Size of the text that is unpacked at a time. It does not depend on the buffer of the caller, so
 /// a damaged file gives the same text whenever it is read.
 const TEXT_BYTES: usize = 128 << 10;
@@ -132,11 +134,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
             // The text that was unpacked before the fault is returned first.
             self.failed = self.step().err();
         }
-        let rest = &self.text[self.given..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.given += count;
-        Ok(count)
+        Ok(hand_out(&self.text, &mut self.given, buffer))
     }
 }
 

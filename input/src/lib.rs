@@ -23,6 +23,7 @@ pub mod files;
 pub mod formats;
 pub mod guess;
 mod gunzip;
+mod handed_out;
 pub mod inside;
 pub mod interrupt;
 pub mod lines;

@@ -4,6 +4,8 @@
 
 use std::io::{self, Read};
 
+use crate::handed_out::hand_out;
+
 /// Size of the reads.
 const READ_BYTES: usize = 64 << 10;
 
@@ -140,11 +142,7 @@ impl<R: Read> Read for ArrayLines<R> {
             }
             self.take(&bytes[..count]);
         }
-        let rest = &self.text[self.given..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.given += count;
-        Ok(count)
+        Ok(hand_out(&self.text, &mut self.given, buffer))
     }
 }
 

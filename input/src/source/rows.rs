@@ -24,6 +24,7 @@ use super::columns::{self, JsonColumn};
 use super::sound_rows;
 use super::wanted::Wanted;
 use crate::Error as Failure;
+use crate::handed_out::hand_out;
 
 /// Encoded text is returned when it reaches this size. It is also the size of the parts in which a
 /// larger value is encoded.
@@ -369,11 +370,7 @@ impl Read for Rows {
         if self.given == self.text.len() && !self.fill_or_fail() {
             return self.failed.as_ref().map_or(Ok(0), |why| Err(io::Error::other(why.clone())));
         }
-        let rest = &self.text[self.given..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.given += count;
-        Ok(count)
+        Ok(hand_out(&self.text, &mut self.given, buffer))
     }
 }
 

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation as _, OutBuffer};
 
+use crate::handed_out::hand_out;
+
 /// Size of the largest block, unpacked.
 const BLOCK_BYTES: usize = 128 << 10;
 
@@ -93,11 +95,7 @@ impl<R: BufRead> Read for Frames<R> {
                 Err(error) => self.failed = Some(error),
             }
         }
-        let rest = &self.text[self.given..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.given += count;
-        Ok(count)
+        Ok(hand_out(&self.text, &mut self.given, buffer))
     }
 }
 

@@ -103,8 +103,8 @@ pub struct LinesGiven {
 
     /// Skip any number of lines and rows that cannot be read, and end with status 0; without it,
     /// lines that were skipped end the command with status 3, more than half of them with an error.
-    /// Of a damaged file (cut off, overwritten), take what can be read and name it; the status is
-    /// then 3
+    /// If a file is damaged (cut off, overwritten), the command reads its rows before the damage,
+    /// names the file, goes on with the next one, and ends with status 3
     #[arg(long, conflicts_with = "strict")]
     pub lenient: bool,
 
