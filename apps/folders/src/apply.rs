@@ -7,26 +7,29 @@ mod tally;
 mod trash;
 mod undo;
 
-use std::fs;
+use std::path::Path;
+use std::{env, fs, iter};
 
 use crate::args::apply::Apply;
-use crate::plan::{Fate, RemovalPlan};
+use crate::plan::RemovalPlan;
 use act::{Actor, Outcome};
 use journal::{Deed, Journal};
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::{self, Output, counted};
+use nearkin_kit::plan::{self, Fate};
 use tally::Tally;
 
 /// Runs the command.
 pub fn run(args: &Apply, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let text = fs::read_to_string(&args.plan).map_err(|e| Failure::reading(&args.plan, &e))?;
-    let plan = RemovalPlan::read(&text).ok_or_else(|| {
+    let mut plan = RemovalPlan::read(&text).ok_or_else(|| {
         let message = format!("{} is no plan that this version reads", args.plan.display());
         Failure::new(message, "`nearkin dups FOLDER --plan FILE` writes one")
     })?;
+    find_relative(&mut plan, args)?;
     let mut journal = Journal::open(&args.plan)?;
     let journal_path = journal.path().display().to_string();
     let mut tally = Tally { journal: journal_path, ..Tally::default() };
@@ -41,6 +44,25 @@ pub fn run(args: &Apply, output: &mut Output) -> Result<Ended, Failure> {
         .map_err(|failure| failure.after(&tally.text("nothing was done")))?;
     report(args, &tally, output)?;
     Ok(if tally.stayed > 0 { Ended::Skipped } else { Ended::Well })
+}
+
+/// Takes relative paths, as the pages of `report` and `serve` write them, below the current folder.
+/// Fails if no file of the plan is there: most likely the folder is another one.
+fn find_relative(plan: &mut RemovalPlan, args: &Apply) -> Result<(), Failure> {
+    let mut relative = plan.groups.iter_mut().flatten().filter(|file| !file.path.is_absolute());
+    let Some(first) = relative.next() else { return Ok(()) };
+    let here = env::current_dir().and_then(fs::canonicalize);
+    let here = here.map_err(|error| Failure::reading(Path::new("."), &error))?;
+    let mut is_any_there = false;
+    for file in iter::once(first).chain(relative) {
+        file.path = plan::below(&here, &file.path);
+        is_any_there |= file.path.exists();
+    }
+    if is_any_there || args.undo {
+        return Ok(());
+    }
+    let message = format!("no file of {} is in {}", args.plan.display(), here.display());
+    Err(Failure::new(message, "change to the folder that the paths in the plan begin in"))
 }
 
 fn carry_out(

@@ -9,7 +9,6 @@
 pub mod apply;
 pub mod args;
 pub mod dups;
-mod file_state;
 mod follow;
 mod held;
 pub mod mirror;

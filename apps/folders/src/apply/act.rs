@@ -12,12 +12,12 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::journal::{Deed, Journal, JournalEntry, Phase};
 use super::trash;
-use crate::file_state::{FileState, owner};
 use crate::held::HeldFolder;
-use crate::plan::{Fate, Identity, PlannedFile, name};
 use nearkin_input::on_disk::{self, FileId};
 use nearkin_kit::failure::Failure;
+use nearkin_kit::file_state::{FileState, owner};
 use nearkin_kit::interrupt;
+use nearkin_kit::plan::{Fate, Identity, PlannedFile, name};
 
 const BLOCK_BYTES: usize = 256 << 10;
 

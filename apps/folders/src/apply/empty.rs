@@ -7,9 +7,10 @@ use std::path::Path;
 use super::journal::Journal;
 use super::tally::Tally;
 use crate::held::HeldFolder;
-use crate::plan::{Fate, RemovalPlan};
+use crate::plan::RemovalPlan;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
+use nearkin_kit::plan::Fate;
 
 /// Removes the folders of the files that went, and those above, as long as the system finds them
 /// empty: up to the folder that all files of the plan are in, which stays.

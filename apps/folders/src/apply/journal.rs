@@ -8,8 +8,8 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::plan::{Identity, name};
 use nearkin_kit::failure::Failure;
+use nearkin_kit::plan::{Identity, name};
 use nearkin_kit::scratch;
 
 /// The first line of every journal; the number is that of the format.

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::journal::Deed;
-use crate::plan::name;
 use nearkin_kit::output::{self, grouped};
+use nearkin_kit::plan::name;
 
 /// What was done.
 #[derive(Debug, Default, Serialize)]

@@ -7,10 +7,10 @@ use super::journal::{Deed, Journal, JournalEntry, Phase};
 use super::tally::Tally;
 use super::trash;
 use crate::held::HeldFolder;
-use crate::plan::name;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output;
+use nearkin_kit::plan::name;
 
 /// Ends what was begun: a file that is in the trash is noted, one that was set aside gets its name
 /// back, a link that replaced nothing goes.

@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::files::{ExaminedFiles, File};
-use crate::file_state::FileState;
 use nearkin_kit::failure::Failure;
+use nearkin_kit::file_state::FileState;
 use nearkin_kit::interrupt;
 use nearkin_kit::output;
 use nearkin_kit::output::progress::{Progress, Unit};

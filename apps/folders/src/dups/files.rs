@@ -8,13 +8,13 @@ use super::folder::SearchedFolder;
 use super::listed::{FileList, Listed};
 use super::preference::Preference;
 use super::programs::Owned;
-use crate::file_state::{FileState, Owner, owner};
 use crate::follow;
 use crate::follow::selection::Selection;
 use crate::follow::walk::WalkItem;
 use nearkin_input::on_disk::{self, FileId};
 use nearkin_input::raw::{SkippedFiles, key_of};
 use nearkin_kit::failure::Failure;
+use nearkin_kit::file_state::{FileState, Owner, owner};
 use nearkin_kit::interrupt;
 
 /// A path to a file.

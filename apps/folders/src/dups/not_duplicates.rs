@@ -9,10 +9,10 @@ use rayon::prelude::*;
 use super::exact;
 use super::files::ExaminedFiles;
 use super::groups::Groups;
-use crate::plan::CONTENT;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::{self, counted};
+use nearkin_kit::plan::CONTENT;
 
 /// The groups of the file, by the hashes of their contents.
 pub(super) struct Refused(Vec<HashSet<u128>>);

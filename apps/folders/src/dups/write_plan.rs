@@ -13,10 +13,11 @@ use super::files::{ExaminedFiles, File};
 use super::folder_copies::FolderCopy;
 use super::groups::{Group, Groups};
 use crate::args::dups::Dups;
-use crate::mount;
-use crate::plan::{self, Fate, Identity, PlannedFile, RemovalPlan, name};
+use crate::plan::RemovalPlan;
 use nearkin_kit::failure::Failure;
+use nearkin_kit::file_state;
 use nearkin_kit::output::{self, counted, grouped};
+use nearkin_kit::plan::{self, Fate, Identity, PlannedFile, name};
 use nearkin_kit::target::{Target, keep_foreign};
 use nearkin_kit::{interrupt, time};
 
@@ -163,7 +164,7 @@ impl<W: Write> PlanWriter<'_, W> {
         let path = file.path();
         let lasts = file.state.id.is_some_and(|id| {
             let known = self.lasting.entry(id.device);
-            *known.or_insert_with(|| mount::has_lasting_inodes(path))
+            *known.or_insert_with(|| file_state::has_lasting_inodes(path))
         });
         let identity = Identity::of(&file.state).lasting(lasts);
         for path in file.links() {

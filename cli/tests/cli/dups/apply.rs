@@ -360,3 +360,33 @@ mod unix {
         apply(&scratch, "p").ends_with(2).says(&["this plan is being applied"]);
     }
 }
+
+/// The page of `nearkin report` writes such paths.
+#[cfg(unix)]
+#[test]
+fn relative_paths_are_in_the_current_folder() {
+    let scratch = Scratch::new();
+    for name in ["d/a", "d/b", "other/c"] {
+        scratch.write(name, "the same bytes in each of them");
+    }
+    scratch.ok("dups d --exact --plan p");
+    let folder = format!("{}/", fs::canonicalize(scratch.path("")).unwrap().display());
+    let relative = plan(&scratch, "p").replace(&folder, "");
+    assert!(relative.contains("\td/b\t") && !relative.contains(&folder), "{relative}");
+    scratch.write("p", relative.replace("\td/b\t", "\tother/../d/./b\t"));
+    let line = format!("apply {}", scratch.path("p").display());
+    let mut elsewhere = scratch.command(&line.split(' ').collect::<Vec<_>>());
+    elsewhere.current_dir(scratch.path("other"));
+    let ran = Ran::new(elsewhere.output().unwrap()).ends_with(2);
+    ran.says(&["no file of ", "change to the folder that the paths in the plan begin in"]);
+    assert!(!scratch.path("p.journal").exists());
+    apply(&scratch, "p").ends_with(0).says(&["1 moved to the trash"]);
+    assert!(!scratch.path("d/b").exists());
+    // The journal has whole paths: the way back does not depend on the folder.
+    let line = format!("apply {} --undo", scratch.path("p").display());
+    let mut elsewhere = scratch.command(&line.split(' ').collect::<Vec<_>>());
+    elsewhere.current_dir(scratch.path("other"));
+    elsewhere.env("XDG_DATA_HOME", scratch.path("data")).env("HOME", scratch.path("home"));
+    Ran::new(elsewhere.output().unwrap()).ends_with(0).says(&["1 brought back"]);
+    assert!(scratch.path("d/b").exists());
+}

@@ -17,7 +17,7 @@ fn is_plain(character: char) -> bool {
 }
 
 /// A path as text on a single line, without loss.
-pub(crate) fn encode(path: &Path) -> String {
+pub fn encode(path: &Path) -> String {
     let mut text = String::new();
     let escape = |text: &mut String, bytes: &[u8]| {
         for byte in bytes {
@@ -40,7 +40,7 @@ pub(crate) fn encode(path: &Path) -> String {
 
 /// The path of which this is the text. `None` if a `%` is not followed by two hexadecimal digits,
 /// or if the system has no such path.
-pub(crate) fn decode(text: &str) -> Option<PathBuf> {
+pub fn decode(text: &str) -> Option<PathBuf> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {

@@ -10,21 +10,25 @@ use nearkin_input::on_disk::{self, FileId};
 
 /// The state of a file, to recognise a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileState {
-    pub(crate) id: Option<FileId>,
-    pub(crate) bytes: u64,
-    pub(crate) modified: i128,
+pub struct FileState {
+    /// Device and inode. `None` if the system does not report it.
+    pub id: Option<FileId>,
+    /// Its length.
+    pub bytes: u64,
+    /// Time of modification, in nanoseconds since 1970.
+    pub modified: i128,
     changed: i128,
 }
 
 impl FileState {
-    pub(crate) fn from_metadata(path: &Path, metadata: &Metadata) -> Self {
+    /// The state of the file with this path and metadata.
+    pub fn from_metadata(path: &Path, metadata: &Metadata) -> Self {
         let (modified, changed) = times(metadata);
         Self { id: on_disk::id(path, metadata), bytes: metadata.len(), modified, changed }
     }
 
     /// The state of a file that is open: its path may lead elsewhere by now.
-    pub(crate) fn of_open(file: &File) -> io::Result<Self> {
+    pub fn of_open(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let (modified, changed) = times(&metadata);
         Ok(Self { id: on_disk::id_of_open(file), bytes: metadata.len(), modified, changed })
@@ -48,15 +52,43 @@ fn times(metadata: &Metadata) -> (i128, i128) {
 }
 
 /// Owner, group and mode.
-pub(crate) type Owner = (u32, u32, u32);
+pub type Owner = (u32, u32, u32);
 
+/// Owner, group and mode of a file.
 #[cfg(unix)]
-pub(crate) fn owner(metadata: &Metadata) -> Owner {
+pub fn owner(metadata: &Metadata) -> Owner {
     use std::os::unix::fs::MetadataExt as _;
     (metadata.uid(), metadata.gid(), metadata.mode())
 }
 
+/// Owner, group and mode of a file: unknown.
 #[cfg(not(unix))]
-pub(crate) fn owner(_: &Metadata) -> Owner {
+pub fn owner(_: &Metadata) -> Owner {
     (0, 0, 0)
+}
+
+/// Whether a file keeps its inode number while nobody has it open. FAT, network and FUSE file
+/// systems may number their files anew.
+#[cfg(target_os = "linux")]
+pub fn has_lasting_inodes(path: &Path) -> bool {
+    /// Magic numbers of FAT, exFAT, FUSE, SMB (versions 2 and 1) and 9P.
+    const NUMBERED_ANEW: [i128; 6] =
+        [0x4d44, 0x2011_bab0, 0x6573_5546, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997];
+    rustix::fs::statfs(path).is_ok_and(|found| {
+        // The width and the sign of this field differ between processors.
+        let kind = i128::from(found.f_type) & 0xffff_ffff;
+        !NUMBERED_ANEW.contains(&kind)
+    })
+}
+
+/// Whether a file keeps its inode number while nobody has it open.
+#[cfg(all(unix, not(target_os = "linux")))]
+pub fn has_lasting_inodes(_: &Path) -> bool {
+    true
+}
+
+/// Whether a file keeps its inode number while nobody has it open.
+#[cfg(not(unix))]
+pub fn has_lasting_inodes(_: &Path) -> bool {
+    false
 }
