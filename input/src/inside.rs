@@ -33,6 +33,11 @@ impl Inside {
         Ok(Self { real, given })
     }
 
+    /// The folder, with all links resolved.
+    pub fn folder(&self) -> &Path {
+        &self.real
+    }
+
     /// Opens the file with this key: a path relative to the folder, or an absolute path below it.
     /// Returns `None` if the path leads out of the folder, or to anything but a regular file.
     pub fn open(&self, key: &[u8]) -> Option<File> {

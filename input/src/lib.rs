@@ -37,3 +37,6 @@ mod stdin;
 pub mod words;
 
 pub use error::Error;
+
+/// The command that builds the tool with all formats, for messages of builds that lack some.
+pub const FULL_BUILD: &str = "cargo install --path cli --features full";

@@ -95,7 +95,7 @@ impl Skipped {
     /// The key under which a document may be stored whose text is blank now.
     pub fn emptied(&self) -> Option<&[u8]> {
         let key = self.key.as_deref().filter(|key| (1..=KEY_BYTES_MAX).contains(&key.len()))?;
-        (self.reason == Reason::Empty).then_some(key)
+        self.reason.is_empty().then_some(key)
     }
 }
 
@@ -112,6 +112,8 @@ pub enum Reason {
     Failed(String),
     /// The document has no content to compare.
     Empty,
+    /// A PDF without text, as a scanner makes it.
+    NoTextLayer,
     /// The file cannot be read. Holds the message of the operating system.
     Unreadable(String),
     /// The rest of a file of lines or rows cannot be read. Holds the message.
@@ -171,10 +173,16 @@ impl Reason {
     /// The detail, if it says what the user may do; otherwise empty. It is kept with an unchanged
     /// file, so that later runs say it, too.
     pub fn advice(&self) -> String {
-        let (Self::Format(_) | Self::Refused(_) | Self::Failed(_)) = self else {
+        let (Self::Format(_) | Self::Refused(_) | Self::Failed(_) | Self::NoTextLayer) = self
+        else {
             return String::new();
         };
         self.detail().chars().take(ADVICE_CHARS_MAX).collect()
+    }
+
+    /// Whether the file can be read, and has nothing to compare.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty | Self::NoTextLayer)
     }
 
     /// The kind of reason, for counting.
@@ -185,6 +193,7 @@ impl Reason {
             Self::Refused(_) => "unparsable",
             Self::Failed(_) => "parser failed",
             Self::Empty => "empty",
+            Self::NoTextLayer => "no text layer",
             Self::Unreadable(_) => "unreadable",
             Self::Damaged(_) => DAMAGED,
             Self::TooLarge => "too large",
@@ -199,6 +208,9 @@ impl Reason {
     pub fn detail(&self) -> String {
         match self {
             Self::Empty => "nothing to compare".to_owned(),
+            Self::NoTextLayer => {
+                "scanned pages, it seems: an OCR program such as `ocrmypdf` adds one".to_owned()
+            }
             Self::TooLarge => format!("more than {}", words::bytes(DOCUMENT_BYTES_MAX as u64)),
             Self::NotAFile(what) => (*what).to_owned(),
             Self::Taken => {

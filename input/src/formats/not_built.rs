@@ -4,5 +4,6 @@ use crate::raw::Reason;
 
 /// The reason for skipping a file, if this build does not read its format.
 pub(super) fn not_built(format: &str) -> Reason {
-    Reason::Format(format!("{format}: not in this build; build nearkin with `--features full`"))
+    let command = crate::FULL_BUILD;
+    Reason::Format(format!("{format}: not in this build; in a clone of nearkin: `{command}`"))
 }

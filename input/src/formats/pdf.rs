@@ -104,10 +104,11 @@ pub(super) fn text(mut bytes: Vec<u8>) -> Result<String, Reason> {
     // A download may be padded. The parser looks for the end within the last bytes.
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     bytes.truncate(end);
-    match command() {
+    let text = match command() {
         Some(command) => by_command(&command.to_string_lossy(), &bytes),
         None => built_in(bytes),
-    }
+    }?;
+    if text.trim().is_empty() { Err(Reason::NoTextLayer) } else { Ok(text) }
 }
 
 fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {

@@ -74,6 +74,7 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Result<Decoded, Reason>) 
         Err(Reason::Failed(why)) => (3, why.as_str()),
         Err(Reason::TooLarge) => (4, ""),
         Err(Reason::Refused(why)) => (6, why.as_str()),
+        Err(Reason::NoTextLayer) => (7, ""),
         Err(_) => (5, ""),
     };
     to.write_all(MARK)?;
@@ -119,6 +120,7 @@ pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Result<Decoded, 
         4 => Err(Reason::TooLarge),
         5 => Err(Reason::Empty),
         6 => Err(Reason::Refused(text)),
+        7 => Err(Reason::NoTextLayer),
         _ => return Err(damaged("the kind")),
     })
 }
@@ -181,6 +183,7 @@ mod tests {
             Err(Reason::Failed("p".to_owned())),
             Err(Reason::TooLarge),
             Err(Reason::Empty),
+            Err(Reason::NoTextLayer),
         ];
         let noise = [&b""[..], b"unknown glyph\n", &MARK[..9], b"\0\0\xff\0", MARK.split_at(1).1];
         for (reply, noise) in replies.iter().zip(noise.iter().cycle()) {

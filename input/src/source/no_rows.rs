@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::wanted::Wanted;
-use crate::Error;
+use crate::{Error, FULL_BUILD};
 
 /// Uninhabited: this build cannot open Parquet files.
 pub(crate) enum Rows {}
@@ -21,7 +21,7 @@ impl Rows {
 fn not_built(path: &Path) -> Error {
     Error::new(
         format!("{}: this build of nearkin has no Parquet support", path.display()),
-        "use a .jsonl file, or build nearkin with `--features full`",
+        format!("use a .jsonl file, or in a clone of nearkin: `{FULL_BUILD}`"),
     )
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::{Error, FULL_BUILD};
 
 /// A row group; never constructed in this build.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct RowCopy<W: Write + Send>(PhantomData<W>);
 fn not_built(path: &Path) -> Error {
     Error::new(
         format!("{}: this build of nearkin has no Parquet support", path.display()),
-        "give a .jsonl file, or build nearkin with `--features full`",
+        format!("give a .jsonl file, or in a clone of nearkin: `{FULL_BUILD}`"),
     )
 }
 

@@ -29,7 +29,7 @@ const NAME: &str = "mirror.skipped";
 const MAGIC: [u8; 8] = *b"NKSKIP\0\x03";
 
 /// The kinds of reasons that can be stored. An entry holds the position in this list.
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "binary",
     "unread format",
     "empty",
@@ -38,6 +38,7 @@ const KINDS: [&str; 8] = [
     "bad key",
     FAILED,
     "unparsable",
+    "no text layer",
 ];
 
 /// The kind of [`nearkin_input::raw::Reason::Failed`]: the file is read again after a while.

@@ -78,7 +78,7 @@ impl Skips {
                 |one| is_line(one) && (is_bad(one) || one.reason == Reason::TooLarge);
             self.unreadable += u64::from(skipped.is_some_and(is_unreadable));
             self.damaged += u64::from(skipped.is_some_and(is_damaged));
-            if skipped.is_none_or(|one| one.reason == Reason::Empty) {
+            if skipped.is_none_or(|one| one.reason.is_empty()) {
                 self.files_read += 1;
             } else {
                 self.files_skipped += u64::from(skipped.is_some_and(|one| !is_line(one)));

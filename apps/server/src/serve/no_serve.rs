@@ -1,6 +1,7 @@
 //! Placeholder for `serve` in builds without the server: running it is an error.
 
 use crate::args::serve::Serve;
+use nearkin_input::FULL_BUILD;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::output::Output;
@@ -9,6 +10,6 @@ use nearkin_kit::output::Output;
 pub fn run(args: &Serve, _: &mut Output) -> Result<Ended, Failure> {
     Err(Failure::new(
         format!("cannot serve {}: this build of nearkin has no server", args.index.display()),
-        "build nearkin with the feature `serve`",
+        format!("in a clone of nearkin: `{FULL_BUILD}`"),
     ))
 }

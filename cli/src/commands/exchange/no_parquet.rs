@@ -5,6 +5,7 @@ use std::path::Path;
 use nearkin::{Document, Params};
 
 use super::header::Header;
+use nearkin_input::FULL_BUILD;
 use nearkin_kit::failure::Failure;
 
 /// Uninhabited: this build cannot write Parquet.
@@ -16,7 +17,7 @@ pub(crate) enum ParquetReader {}
 fn missing(path: &Path) -> Failure {
     Failure::new(
         format!("{}: this build of nearkin has no Parquet support", path.display()),
-        "use a .jsonl file, or build nearkin with `--features full`",
+        format!("use a .jsonl file, or in a clone of nearkin: `{FULL_BUILD}`"),
     )
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use nearkin::Answer;
 
 use crate::args::Query;
-use nearkin_input::raw::{Origin, Reason, Skipped};
+use nearkin_input::raw::{Origin, Skipped};
 use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::output::{self, Output, counted, grouped};
@@ -42,7 +42,7 @@ impl Tally {
     pub(super) fn skip(&mut self, skipped: &Skipped) {
         self.skipped += 1;
         if let Origin::File { path, .. } = &skipped.origin
-            && skipped.reason != Reason::Empty
+            && !skipped.reason.is_empty()
         {
             self.files_failed.push(path.clone());
         }

@@ -173,7 +173,8 @@ fn an_ignored_file_is_not_gone() {
     ran.says(&["3 removed (2 now ignored)"]);
 }
 
-/// A first run over many files names the first changes and counts the rest.
+/// A first run over many files names near-duplicates, then the first other changes, and counts the
+/// rest.
 #[test]
 fn of_many_changes_the_first_ones_are_named() {
     let scratch = Scratch::new();
@@ -181,13 +182,31 @@ fn of_many_changes_the_first_ones_are_named() {
         scratch.write(&format!("d/{number:02}"), text(number));
         scratch.write(&format!("d/bin{number:02}"), "a\0b");
     }
+    scratch.write("d/zz", text(49) + " and more");
     let ran = scratch.ok("mirror i d");
-    assert_eq!(ran.stdout.lines().count(), 20, "{}", ran.stdout);
+    assert_eq!(ran.stdout.lines().count(), 21, "{}", ran.stdout);
+    let first = slashes(ran.stdout.lines().next().unwrap());
+    assert!(first.starts_with("added     d/zz  near-duplicate of d/49 (0."), "{first}");
     assert_eq!(slashes(&ran.stderr).matches("skipped d/bin").count(), 5, "{}", ran.stderr);
     ran.says(&["30 more added (--verbose", "skipped 45 more: binary (--verbose", "50 skipped"]);
     let ran = scratch.ok("mirror j d -v");
-    assert_eq!(ran.stdout.lines().count(), 50, "{}", ran.stdout);
+    assert_eq!(ran.stdout.lines().count(), 51, "{}", ran.stdout);
     assert_eq!(slashes(&ran.stderr).matches("skipped d/bin").count(), 50, "{}", ran.stderr);
     let ran = scratch.ok("mirror k d -q");
     assert_eq!(ran.stderr, "");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_scanned_pdf_says_that_it_has_no_text_layer() {
+    let scratch = Scratch::new();
+    scratch.write_old(&[("d/a.pdf", &format!("%PDF-1.7\n{}", text(1)))]);
+    scratch.ok("mirror i d --pdf-command cat");
+    // The document of a file whose text is gone is removed.
+    let ran = scratch.ok("mirror i d --pdf-command true");
+    ran.says(&["1 removed", "no text layer"]);
+    let no_text = "skipped d/a.pdf: no text layer (scanned pages, it seems: an OCR program such as";
+    scratch.write_old(&[("d/b.pdf", "%PDF-1.7\n")]);
+    scratch.ok("mirror i d --pdf-command true").says(&["1 no text layer"]);
+    scratch.ok("add j d --pdf-command true").says(&[no_text]);
 }
