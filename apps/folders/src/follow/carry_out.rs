@@ -41,6 +41,9 @@ const ENTRY_BYTES: usize = 128;
 /// Maximum number of changes of one kind to name without `--verbose`.
 const NAMED_MAX: u64 = 20;
 
+/// The kind of documents that were added or replaced and are near-duplicates.
+const NEAR: &str = "near-duplicates";
+
 /// Number of removals per batch.
 const BATCH_KEYS: usize = 1_000;
 
@@ -123,9 +126,7 @@ impl Run<'_> {
         self.remove(&gone)?;
         if to_read.is_empty() {
             skips.finish();
-            self.output.flush()?;
-            self.tell_more();
-            return Ok(());
+            return self.tell_more();
         }
         let reading = Reading::new(nearkin::Sketcher::new(params), Fields::text("id", "text"));
         let mut pending: HashSet<u128> = to_read.iter().map(|file| mark(&file.key)).collect();
@@ -146,8 +147,7 @@ impl Run<'_> {
         );
         drop(progress);
         skips.finish();
-        self.tell_more();
-        ended
+        self.tell_more().and(ended)
     }
 
     /// Removes the documents of deleted or ignored files. This comes first, so that other documents
@@ -302,7 +302,7 @@ impl Run<'_> {
         let gone = is_gone(after) || matches!(skipped.reason, Reason::NotAFile(_));
         self.counts.waiting += u64::from(!gone && matches!(skipped.reason, Reason::Failed(_)));
         let key = file.key.clone();
-        if !ours || !(gone || (steady && skipped.reason == Reason::Empty)) {
+        if !ours || !(gone || (steady && skipped.reason.is_empty())) {
             self.counts.kept += u64::from(ours);
             outcomes.push(FileOutcome::Kept { key });
             return batch;
@@ -331,11 +331,14 @@ impl Run<'_> {
                     ("removed", key, why, Vec::new(), self.is_named("removed"))
                 }
                 FileOutcome::Put { change, key, signature } => {
-                    let is_named = self.is_named(change);
-                    let wanted = if is_named { Depth::Names } else { Depth::Existence };
+                    let named = self.counts.changes.get(NEAR).copied().unwrap_or(0);
+                    let wanted =
+                        if self.names(named + 1) { Depth::Names } else { Depth::Existence };
                     let may_name = |other: &[u8]| !pending.contains(&mark(other));
                     let found = self.near.find(self.store, (&key, &signature), wanted, may_name)?;
                     self.counts.undecided += u64::from(found.is_undecided);
+                    let is_near = !found.matches.is_empty();
+                    let is_named = self.is_named(if is_near { NEAR } else { change });
                     (change, key, String::new(), found.matches, is_named)
                 }
             };
@@ -357,6 +360,9 @@ impl Run<'_> {
             self.counts.near_duplicates += u64::from(!near_duplicates.is_empty());
             match kind {
                 _ if !is_named => {}
+                "added" | "replaced" if near_duplicates.is_empty() && !self.names_all() => {
+                    self.counts.later.push((kind, key));
+                }
                 "removed" => report::removed(&key, &why, self.output)?,
                 _ => report::put(kind, &key, &near_duplicates, self.output)?,
             }
@@ -369,24 +375,36 @@ impl Run<'_> {
     /// Whether to name another change of this kind. In text output, only the first changes of each
     /// kind are named.
     fn is_named(&mut self, change: &'static str) -> bool {
-        if self.silent {
-            return false;
-        }
         let named = self.counts.changes.entry(change).or_default();
-        *named += 1;
-        *named <= NAMED_MAX || self.output.json() || output::is_verbose()
+        *named += u64::from(!self.silent);
+        let named = *named;
+        self.names(named)
     }
 
-    /// Prints how many changes were not named.
-    fn tell_more(&self) {
-        if self.output.json() || output::is_verbose() {
-            return;
+    /// Whether the change with this number is named.
+    fn names(&self, number: u64) -> bool {
+        !self.silent && (number <= NAMED_MAX || self.names_all())
+    }
+
+    fn names_all(&self) -> bool {
+        self.output.json() || output::is_verbose()
+    }
+
+    /// Names the changes without near-duplicates, and prints how many changes were not named.
+    fn tell_more(&mut self) -> Result<(), Failure> {
+        for (kind, key) in std::mem::take(&mut self.counts.later) {
+            report::put(kind, &key, &[], self.output)?;
+        }
+        self.output.flush()?;
+        if self.names_all() {
+            return Ok(());
         }
         for (change, all) in &self.counts.changes {
             if let Some(more @ 1..) = all.checked_sub(NAMED_MAX) {
                 output::note(format!("{} more {change} (--verbose names them)", grouped(more)));
             }
         }
+        Ok(())
     }
 }
 

@@ -45,6 +45,9 @@ pub(crate) struct FileCounts {
     /// Number of changes of each kind, to limit how many are named.
     #[serde(skip)]
     pub changes: BTreeMap<&'static str, u64>,
+    /// Changes without near-duplicates, which are named after those with them.
+    #[serde(skip)]
+    pub(crate) later: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl FileCounts {
