@@ -66,6 +66,7 @@ pub fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> {
         clusters_max: args.clusters,
         made: now_ms(),
         texts: !args.no_texts,
+        reads_all: true,
         links: Links::from_page(&args.out),
         stop: Arc::new(|| false),
     };

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -31,8 +32,26 @@ impl Scratch {
     pub(crate) fn run(&self, arguments: &str) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nearkin"));
         command.args(arguments.split(' ')).current_dir(self.dir.path()).stdin(Stdio::null());
+        // Its trash, too, is in the scratch folder.
+        command.env("XDG_DATA_HOME", self.dir.path().join("data"));
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Creates files from a committed corpus, two versions of a manual, each last changed on a day
+    /// of its own, and their index `manuals.nearkin`.
+    pub(crate) fn manuals(&self) {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/pydocs.jsonl");
+        for (at, line) in fs::read_to_string(data).unwrap().lines().enumerate() {
+            let document: Value = serde_json::from_str(line).unwrap();
+            let path = self.path("manuals").join(document["id"].as_str().unwrap());
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, document["text"].as_str().unwrap()).unwrap();
+            let day = 19_400 + (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % 550;
+            let changed = UNIX_EPOCH + Duration::from_secs(86_400 * day + 36_000);
+            fs::File::options().write(true).open(&path).unwrap().set_modified(changed).unwrap();
+        }
+        self.run("mirror manuals.nearkin manuals");
     }
 
     /// Creates `report.html` from the committed corpora, added with times spread over a year and a

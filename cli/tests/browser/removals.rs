@@ -1,4 +1,4 @@
-//! Browser tests of the list of documents to remove, and of the links to files.
+//! Browser tests of what to remove, as a plan or as a list, and of the links to files.
 
 use std::fs;
 
@@ -21,63 +21,144 @@ fn files(names: &[&str]) -> Scratch {
     scratch
 }
 
-const LIST: &str = "document.getElementById('removals-list').value";
+const PLAN: &str = "document.getElementById('plan-text').value";
 const BOXES: &str = "[...document.querySelectorAll('#members input')]";
 
+/// What a plan does to each file, by name.
+fn fates(plan: &str) -> Vec<(&str, &str)> {
+    let lines = plan.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).skip(1);
+    lines
+        .filter_map(|line| line.split_once('\t'))
+        .collect::<Vec<_>>()
+        .iter()
+        .map(|(fate, rest)| (*fate, rest.split('\t').nth(1).unwrap()))
+        .collect()
+}
+
 #[test]
-fn a_list_of_removals_keeps_one_document_of_each_cluster() {
+fn a_plan_removes_files_and_brings_them_back() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = files(&["a.txt", "b.txt", "c.txt", "line\nend.txt"]);
+    let path = |name: &str| scratch.path("docs").join(name);
+    // Neither the first, nor the last by name, is the newest.
+    let newest = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    fs::File::open(path("b.txt")).unwrap().set_modified(newest).unwrap();
     scratch.run("report i --out r.html");
     browser.open(&scratch.path("r.html"), WINDOW, "light");
     assert_eq!(browser.value("document.getElementById('removals').hidden"), true);
     browser.value("document.querySelector('button.row').click()");
-    // The key with a line end cannot be in a list of lines.
-    let disabled = format!("{BOXES}.map((box) => box.disabled)");
-    assert_eq!(browser.value(&disabled), json!([false, false, false, true]));
+    let rows = browser.shown("#members tbody");
+    assert!(rows.contains("bytes") || rows.contains("KiB"), "{rows}");
     browser.value(&format!("{BOXES}.slice(0, 3).forEach((box) => box.click())"));
-    assert_eq!(browser.text(LIST), "docs/a.txt\ndocs/b.txt\ndocs/c.txt\n");
+    let plan = browser.text(PLAN);
+    assert_eq!(
+        fates(&plan),
+        [
+            ("keep", "docs/line%0Aend.txt"),
+            ("remove", "docs/a.txt"),
+            ("remove", "docs/b.txt"),
+            ("remove", "docs/c.txt"),
+        ]
+    );
     browser.value("document.querySelector('.marking').lastChild.click()");
     assert_eq!(browser.value("document.getElementById('removals').hidden"), true);
     // Even a script that presses every box leaves one document.
     browser.value(&format!(
         "{BOXES}.forEach((box) => {{ box.disabled = false; box.checked = false; box.click(); }})"
     ));
-    assert_eq!(browser.text(LIST), "docs/a.txt\ndocs/b.txt\ndocs/c.txt\n");
-    browser.value("document.querySelector('.marking').firstChild.click()");
-    assert_eq!(browser.text(LIST), "docs/b.txt\ndocs/c.txt\n", "the left one stays");
-    assert_eq!(browser.shown("#removals-count"), "2 documents of 1 cluster to remove");
-    assert_eq!(browser.shown("small[data-marked]"), "2 to remove");
-    browser.value("document.querySelector('#removals details').open = true");
+    assert_eq!(fates(&browser.text(PLAN)), fates(&plan));
+    browser.value("document.querySelector('.marking button').click()");
+    let kept = |plan: &str| {
+        fates(plan)
+            .iter()
+            .filter(|(fate, _)| *fate == "keep")
+            .map(|(_, path)| (*path).to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&browser.text(PLAN)), ["docs/b.txt"], "the newest stays");
+    assert_eq!(browser.shown("#kept"), "Stays: docs/b.txt.");
+    assert!(browser.shown("#plan-count").starts_with("3 files to remove, "));
+    assert_eq!(browser.shown("small[data-marked]"), "3 to remove");
+    browser.value("[...document.querySelectorAll('#members .acts button')][5].click()");
+    assert_eq!(kept(&browser.text(PLAN)), ["docs/c.txt"], "this one stays");
+    browser.value("document.querySelector('.marking button').click()");
+    browser.value("document.querySelector('#plan details').open = true");
     checks::page(&mut browser);
-    // The list is copied and saved as it is shown, and the command takes it.
+    browser.resize((390, 844));
+    checks::page(&mut browser);
+    // The plan is copied and saved as it is shown, and the command takes it.
     browser.value(
         "navigator.clipboard.writeText = (text) => { window.copied = text; \
-         return Promise.resolve(); }; document.getElementById('copy').click()",
+         return Promise.resolve(); }; document.getElementById('plan-copy').click()",
     );
-    browser.wait_for("document.getElementById('removals-count').innerText === '2 lines copied'");
-    assert_eq!(browser.text("window.copied"), "docs/b.txt\ndocs/c.txt\n");
-    let list = saved(&mut browser, "save");
-    assert_eq!(list, "docs/b.txt\ndocs/c.txt\n");
-    fs::write(scratch.path("removals.txt"), list).unwrap();
-    let command = browser.shown("#removals code");
-    assert_eq!(command, "nearkin remove INDEX --from removals.txt --if-similar 0.7");
-    scratch.run(&command.replace("INDEX", "i").replacen("nearkin ", "", 1));
-    browser.value("document.getElementById('clear').click()");
+    browser.wait_for("document.getElementById('plan-count').innerText.endsWith('lines copied')");
+    let plan = saved(&mut browser, "plan-save");
+    assert_eq!(browser.text("window.copied"), plan);
+    fs::write(scratch.path("plan.txt"), plan).unwrap();
+    let steps = browser.shown("#plan ol");
+    assert!(
+        steps.contains(&format!("cd {}", scratch.path("").canonicalize().unwrap().display())),
+        "{steps}"
+    );
+    assert!(steps.contains("nearkin apply ~/Downloads/plan.txt --undo"), "{steps}");
+    scratch.run("apply plan.txt");
+    let there = |name: &str| path(name).exists();
+    assert_eq!(
+        ["a.txt", "b.txt", "c.txt", "line\nend.txt"].map(there),
+        [false, true, false, false]
+    );
+    scratch.run("apply plan.txt --undo");
+    assert_eq!(["a.txt", "b.txt", "c.txt", "line\nend.txt"].map(there), [true; 4]);
+    browser.value("document.getElementById('plan-clear').click()");
     assert_eq!(browser.value("document.getElementById('removals').hidden"), true);
     assert_eq!(browser.value(&format!("{BOXES}.some((box) => box.checked)")), false);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]
-fn a_pair_of_which_one_cannot_be_listed_keeps_that_one() {
+fn documents_without_files_become_a_list() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = files(&["a.txt", "\u{202e}b.txt"]);
     scratch.run("report i --out r.html --no-texts");
     browser.open_cluster(&scratch.path("r.html"), WINDOW, "dark");
+    // A key with a mark of direction cannot be in a list of lines.
+    assert_eq!(browser.value(&format!("{BOXES}.map((box) => box.disabled)")), json!([false, true]));
     browser.value(&format!("{BOXES}.forEach((box) => {{ box.disabled = false; box.click(); }})"));
-    assert_eq!(browser.text(LIST), "docs/a.txt\n");
+    browser.value("document.querySelector('#keys details').open = true");
+    assert_eq!(browser.value("document.getElementById('plan').hidden"), true);
     checks::page(&mut browser);
+    let help = browser.shown("#keys");
+    assert!(help.contains("if the files stay, the next nearkin mirror adds"), "{help}");
+    let list = saved(&mut browser, "keys-save");
+    assert_eq!(list, "docs/a.txt\n");
+    fs::write(scratch.path("removals.txt"), list).unwrap();
+    scratch.run("remove i --from removals.txt --if-similar 0.7");
+}
+
+#[test]
+fn what_only_a_chain_joins_is_not_removed_for_it() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("docs")).unwrap();
+    let text = |from: usize| {
+        (from..from + 100).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
+    };
+    for (name, from) in [("a.txt", 0), ("b.txt", 10), ("c.txt", 20)] {
+        fs::write(scratch.path("docs").join(name), text(from)).unwrap();
+    }
+    scratch.run("add i docs --threshold 0.7 --hashes 512");
+    scratch.run("report i --out r.html");
+    browser.open_cluster(&scratch.path("r.html"), WINDOW, "light");
+    assert_eq!(browser.count("#members tbody tr"), 3);
+    // Keeps only the first: the last is less similar to it.
+    browser.value("[...document.querySelectorAll('#members .acts button')][1].click()");
+    assert!(browser.shown("#kept").ends_with("So does one less similar to it than 0.7."));
+    assert_eq!(fates(&browser.text(PLAN)), [("keep", "docs/a.txt"), ("remove", "docs/b.txt")]);
+    // Marked by hand, it is left out of the plan.
+    browser.value(&format!("{BOXES}[2].click()"));
+    assert_eq!(fates(&browser.text(PLAN)).len(), 2);
+    let count = browser.shown("#plan-count");
+    assert!(count.contains("1 marked file not in the plan"), "{count}");
 }
 
 #[test]

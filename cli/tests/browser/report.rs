@@ -82,7 +82,7 @@ fn any_two_of_a_cluster_are_compared() {
     })()"#;
     assert_eq!(browser.value(sound), json!([]));
     // A button in the list opens a document too, and scrolls to it.
-    browser.value("document.querySelectorAll('#members button')[3].click()");
+    browser.value("document.querySelectorAll('#members .acts button')[6].click()");
     assert_eq!(browser.value("document.getElementById('right').value"), "3");
     assert_eq!(browser.text("document.activeElement.tagName"), "H4");
     assert!(browser.shown("#said").starts_with("Similarity"), "{}", browser.shown("#said"));
@@ -321,7 +321,8 @@ fn clusters_are_stepped_through_and_downloaded() {
     assert_eq!(lines.len(), 402, "a head and 401 documents");
     assert_eq!(
         lines[0],
-        "\"cluster\",\"documents\",\"key\",\"estimated_similarity_to_first\",\"added_utc\""
+        "\"cluster\",\"documents\",\"key\",\"estimated_similarity_to_first\",\"added_utc\",\"bytes\",\
+         \"changed_utc\""
     );
     assert!(lines[1].contains("\"1.000\""), "{}", lines[1]);
     assert_eq!(browser.complaints(), Vec::<String>::new());
@@ -378,7 +379,9 @@ fn pictures() {
         fs::write(Path::new(&folder).join(name), browser.picture()).unwrap();
     };
     let scratch = Scratch::new();
-    let page = scratch.archive();
+    scratch.manuals();
+    scratch.run("report manuals.nearkin --out r.html --title Manuals");
+    let page = scratch.path("r.html");
     browser.open(&page, (1_280, 1_000), "light");
     save(&mut browser, "report.png");
     browser.value(
@@ -387,7 +390,9 @@ fn pictures() {
     );
     save(&mut browser, "report-charts.png");
     let pair = "document.querySelectorAll('button.row')[4].click(); \
+                document.querySelector('.marking button').click(); \
                 document.querySelector('#cluster').scrollIntoView({behavior: 'instant'})";
+    browser.open(&page, (1_280, 1_000), "light");
     browser.value(pair);
     save(&mut browser, "report-pair.png");
     browser.open(&page, (1_280, 1_000), "dark");
@@ -398,8 +403,4 @@ fn pictures() {
     save(&mut browser, "report-narrow.png");
     browser.value(pair);
     save(&mut browser, "report-narrow-pair.png");
-    if let Some(page) = std::env::var_os("NEARKIN_PICTURE_OF") {
-        browser.open(Path::new(&page), (1_200, 1_000), "light");
-        save(&mut browser, "report-million.png");
-    }
 }

@@ -95,7 +95,7 @@ fn a_person_searches_and_compares_two_texts() {
         let top = format!("document.getElementById('{id}').getBoundingClientRect().top");
         browser.value(&top).as_f64().unwrap()
     };
-    assert!(top(&mut browser, "text") < top(&mut browser, "documents"));
+    assert!(top(&mut browser, "text") < top(&mut browser, "all"));
     let words: Vec<_> = (0..60).map(|word| format!("word{word}")).collect();
     let text = json!(words.join(" "));
     browser.value(&format!("document.getElementById('text').value = {text}"));
@@ -126,6 +126,94 @@ fn a_person_searches_and_compares_two_texts() {
     browser.value("document.getElementById('key').value = 'nobody'");
     find(&mut browser);
     assert!(browser.shown("#said").contains("no document has the key"));
+}
+
+/// Drops a file on the page.
+fn drop_file(browser: &mut Browser, name: &str, content: &str) {
+    browser.value(&format!(
+        "(() => {{ const dataTransfer = new DataTransfer(); \
+         dataTransfer.items.add(new File([{}], {})); \
+         document.getElementById('text').dispatchEvent(new DragEvent('drop', \
+         {{ dataTransfer, bubbles: true, cancelable: true }})); }})()",
+        json!(content),
+        json!(name)
+    ));
+}
+
+#[test]
+fn a_dropped_file_is_read_by_the_server() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = documents();
+    let server = Server::start(&scratch, "i --texts --from all.jsonl");
+    browser.visit(&server.url, PHONE, "light");
+    browser.wait_for("document.querySelectorAll('#all tbody tr').length === 3");
+    let words: Vec<_> = (0..60).map(|word| format!("word{word}")).collect();
+    drop_file(&mut browser, "letter.rtf", &format!("{{\\rtf1\\ansi {}}}", words.join(" ")));
+    browser.wait_for("document.querySelectorAll('.hits tbody tr').length === 2");
+    assert!(browser.text("document.getElementById('text').value").starts_with("word0 word1"));
+    assert!(browser.shown("#said").starts_with("2 documents similar to it by 0.5 or more"));
+    checks::page(&mut browser);
+    for (name, content, said) in [
+        ("a.pdf", "%PDF-1.4 and no more", "cannot read \"a.pdf\": unparsable"),
+        ("photo.jpg", "\u{0}\u{1}", "cannot read \"photo.jpg\": binary"),
+        ("blank.txt", "  ", "nothing to compare"),
+    ] {
+        drop_file(&mut browser, name, content);
+        browser.wait_for(&format!("document.getElementById('said').innerText.includes('{said}')"));
+    }
+}
+
+#[test]
+fn hits_are_links_and_any_two_documents_are_compared() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = documents();
+    let server = Server::start(&scratch, "i --texts --from all.jsonl");
+    browser.visit(&server.url, WINDOW, "dark");
+    browser.wait_for("document.querySelectorAll('#all tbody tr').length === 3");
+    // The list: a part of the name in any case, then a link by the keyboard.
+    browser.value("document.getElementById('contains').focus()");
+    browser.write("TWO");
+    browser.wait_for("document.querySelectorAll('#all tbody tr').length === 1");
+    browser.press("Tab");
+    browser.press("Enter");
+    browser.wait_for("document.querySelectorAll('.hits tbody tr').length === 1");
+    assert!(browser.shown(".hits tbody").contains("letters/one.txt"));
+    browser.value("document.querySelector('.hits a').click()");
+    browser.wait_for("document.querySelector('.hits a').innerText === 'letters/two.txt'");
+    assert_eq!(browser.text("document.getElementById('key').value"), "letters/one.txt");
+    browser.value("history.back()");
+    browser.wait_for("document.querySelector('.hits a').innerText === 'letters/one.txt'");
+    browser.value("document.querySelector('#matches p a').click()");
+    browser.wait_for("location.pathname === '/report' && document.getElementById('cluster').hidden === false");
+    assert_eq!(browser.shown("#cluster-title"), "letters/one.txt");
+    browser.value("history.back()");
+    browser.wait_for("document.querySelectorAll('#all tbody tr').length === 3");
+    // Names are completed.
+    browser.value("document.getElementById('one').focus()");
+    browser.write("one");
+    let names = "[...document.getElementById('one').list.options].map((name) => name.value).join()";
+    browser.wait_for(&format!("{names} === 'letters/one.txt'"));
+    browser.value("document.getElementById('one').value = 'letters/one.txt'");
+    browser.value("document.getElementById('other').value = 'letters/two.txt'");
+    browser.value("document.getElementById('other').focus()");
+    browser.press("Enter");
+    browser.wait_for("document.querySelector('#pair table') !== null");
+    assert_eq!(browser.shown("#pair ins").trim(), "changed");
+    checks::page(&mut browser);
+    browser.resize(PHONE);
+    checks::page(&mut browser);
+}
+
+#[test]
+fn figures_for_operators_have_a_page_of_their_own() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = documents();
+    let server = Server::start(&scratch, "i");
+    for (size, theme) in [(WINDOW, "light"), (PHONE, "dark")] {
+        browser.visit(&(server.url.clone() + "status"), size, theme);
+        browser.wait_for("document.getElementById('documents').innerText === '3'");
+        checks::page(&mut browser);
+    }
 }
 
 #[test]
@@ -181,8 +269,9 @@ fn pictures_of_the_page() {
         return;
     };
     let Some(mut browser) = Browser::start() else { return };
-    let scratch = documents();
-    let server = Server::start(&scratch, "i --texts --from all.jsonl");
+    let scratch = Scratch::new();
+    scratch.manuals();
+    let server = Server::start(&scratch, "manuals.nearkin --texts");
     for (name, window, theme) in [
         ("serve.png", (1_280, 1_000), "light"),
         ("serve-dark.png", (1_280, 1_000), "dark"),
@@ -190,11 +279,11 @@ fn pictures_of_the_page() {
         ("serve-narrow-dark.png", (390, 844), "dark"),
     ] {
         browser.visit(&server.url, window, theme);
-        browser.wait_for("document.getElementById('title').textContent === 'i'");
-        browser.value("document.getElementById('by-key').click()");
-        browser.value("document.getElementById('key').value = 'letters/one.txt'");
-        find(&mut browser);
-        browser.value("document.querySelector('.hits button').click()");
+        browser.wait_for("document.querySelectorAll('#all tbody tr').length > 3");
+        let text = std::fs::read_to_string(scratch.path("manuals/3.11/about.rst")).unwrap();
+        drop_file(&mut browser, "about.rst", &text);
+        browser.wait_for("document.querySelectorAll('.hits tbody tr').length > 1");
+        browser.value("document.querySelectorAll('.hits button')[1].click()");
         browser.wait_for("document.querySelector('#pair table') !== null");
         browser.value("scrollTo({top: 0, behavior: 'instant'})");
         std::fs::write(std::path::Path::new(&folder).join(name), browser.picture()).unwrap();

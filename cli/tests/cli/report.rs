@@ -409,3 +409,31 @@ fn a_folder_of_files_is_told_how_to_become_an_index() {
     scratch.run_split(&["mirror", "my papers.nearkin", "my papers"]).ends_with(0);
     scratch.run_split(&["report", "my papers.nearkin", "--out", "page.html"]).ends_with(0);
 }
+
+#[test]
+fn a_plan_has_only_files_that_are_what_was_indexed() {
+    let scratch = Scratch::new();
+    for (name, changed) in [("a", 0), ("b", 0), ("c", 3), ("d", 4)] {
+        scratch.write(&format!("docs/{name}.txt"), words(changed));
+    }
+    scratch.ok("add i docs");
+    scratch.write("docs/c.txt", words(50));
+    fs::remove_file(scratch.path("docs/d.txt")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("a.txt", scratch.path("docs/d.txt")).unwrap();
+    let data = scratch.report("i");
+    let documents = data["clusters"][0]["documents"].as_array().unwrap();
+    let planned: Vec<_> = documents.iter().map(|one| one["plan"].as_str()).collect();
+    assert_eq!(planned.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false, false]);
+    let line: Vec<_> = planned[0].unwrap().split('\t').collect();
+    assert_eq!((line[0], line[1]), (&*words(0).len().to_string(), "docs/a.txt"));
+    let sums = [line[3], planned[1].unwrap().rsplit('\t').next().unwrap()];
+    assert!(sums[0] == sums[1] && sums[0].len() == 32, "{sums:?}");
+    assert_eq!(documents[0]["length"], words(0).len());
+    assert_eq!(documents[2]["bytes"], words(50).len(), "the file as it is now");
+    // A page to share has no plan; nor have lines.
+    assert_eq!(scratch.report("i --no-texts").to_string().matches("\"plan\"").count(), 0);
+    // A page of another folder has the same relative paths, and names no folder.
+    let page = scratch.page("r.html");
+    assert!(!page.contains(scratch.path("").to_str().unwrap()));
+}

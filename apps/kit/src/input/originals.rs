@@ -13,11 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use nearkin::{Exact, Original, Overlap, Signature, SimilarityText, Snapshot};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::content::Reading;
 use super::shards;
 use super::skips;
 use crate::failure::Failure;
+use crate::file_state::{self, FileState};
+use crate::plan::{self, Fate, Identity, PlannedFile};
 use crate::scratch::{self, ReadAt};
 use nearkin_input::files;
 use nearkin_input::guess::Spelling;
@@ -63,6 +66,18 @@ pub enum TextNow {
     Changed,
     /// The document cannot be read.
     Missing,
+}
+
+/// The file of a stored document.
+#[derive(Debug)]
+pub struct DocumentFile {
+    /// Its length.
+    pub bytes: u64,
+    /// Time of modification, in milliseconds since 1970.
+    pub modified: i64,
+    /// The line of the file in a plan, after the first word. Only where its text is the one that
+    /// was indexed, and no link has the name.
+    pub plan: Option<String>,
 }
 
 /// A file of lines that can be read at any offset.
@@ -197,7 +212,11 @@ impl Originals {
     /// The current signature and text of the document with this key; for a set, the text is its
     /// sorted items, one per line. Returns `None` in the same cases as [`Originals::fetch`].
     pub fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
-        let (name, signature, text) = self.reading.signed_text(self.raw(key)?).ok()?;
+        self.text_of(key, self.raw(key)?)
+    }
+
+    fn text_of(&self, key: &[u8], raw: Raw) -> Option<(Signature, String)> {
+        let (name, signature, text) = self.reading.signed_text(raw).ok()?;
         (name == key).then_some((signature, text))
     }
 
@@ -205,7 +224,42 @@ impl Originals {
     /// it, anyone who can insert a document named like a file could see that file's content on the
     /// report page.
     pub fn text_now(&self, snapshot: &Snapshot, key: &[u8]) -> nearkin::Result<TextNow> {
-        let Some((signature, text)) = self.text(key) else { return Ok(TextNow::Missing) };
+        self.text_in(snapshot, key, self.raw(key))
+    }
+
+    /// The text of a document, as [`Originals::text_now`] returns it, and its file, if it is one.
+    pub fn text_and_file(
+        &self,
+        snapshot: &Snapshot,
+        key: &[u8],
+    ) -> nearkin::Result<(TextNow, Option<DocumentFile>)> {
+        let before = self.state(key);
+        let raw = self.raw(key);
+        let sum = raw.as_ref().and_then(|raw| Some(xxh3_128(raw.body.as_ref().ok()?)));
+        let unchanged = before.is_some() && before == self.state(key);
+        let text = self.text_in(snapshot, key, raw)?;
+        let file = before.map(|state| {
+            let is_so = unchanged && matches!(text, TextNow::Text(_));
+            let plan = if is_so { self.plan_fields(key, &state, sum) } else { None };
+            DocumentFile { plan, ..DocumentFile::of(&state) }
+        });
+        Ok((text, file))
+    }
+
+    /// The file of a document, unread. `None` if it is not one.
+    pub fn file(&self, key: &[u8]) -> Option<DocumentFile> {
+        self.state(key).map(|state| DocumentFile::of(&state))
+    }
+
+    fn text_in(
+        &self,
+        snapshot: &Snapshot,
+        key: &[u8],
+        raw: Option<Raw>,
+    ) -> nearkin::Result<TextNow> {
+        let Some((signature, text)) = raw.and_then(|raw| self.text_of(key, raw)) else {
+            return Ok(TextNow::Missing);
+        };
         let is_other = |stored: Signature| {
             stored.as_bytes() != signature.as_bytes()
                 || stored.shingle_count() != signature.shingle_count()
@@ -243,11 +297,6 @@ impl Originals {
         (files.values().map(freed).fold(0, u64::saturating_add), known)
     }
 
-    /// Whether documents are read from files, and the one with this key is there.
-    pub fn is_file(&self, key: &[u8]) -> bool {
-        self.files.is_empty() && self.metadata(key).is_some()
-    }
-
     fn read(&self, key: &[u8]) -> Option<Original> {
         let (name, original) = self.reading.original(self.raw(key)?).ok()?;
         (name == key).then_some(original)
@@ -274,6 +323,35 @@ impl Originals {
         Some(raw)
     }
 
+    /// The state of a document's file. `None` if documents are lines, or it is not there.
+    fn state(&self, key: &[u8]) -> Option<FileState> {
+        let (path, metadata) = self.metadata(key).filter(|_| self.files.is_empty())?;
+        Some(FileState::from_metadata(&path, &metadata))
+    }
+
+    /// The line of a document's file in a plan, after its first word. A relative key stays
+    /// relative, so that the line names no folder that the key does not name. `None` if the name is
+    /// a link, or leads elsewhere by one.
+    fn plan_fields(&self, key: &[u8], state: &FileState, sum: Option<u128>) -> Option<String> {
+        let folder = match &self.inside {
+            Some(inside) => inside.folder().to_owned(),
+            None => std::env::current_dir().and_then(fs::canonicalize).ok()?,
+        };
+        let key = raw::path_of(key);
+        let whole = plan::below(&folder, &key);
+        let real = whole.canonicalize().ok().filter(|_| !whole.is_symlink())?;
+        let identity = Identity::of(state).lasting(file_state::has_lasting_inodes(&real));
+        let path = if key.is_absolute() {
+            real
+        } else if real == whole {
+            key
+        } else {
+            real.strip_prefix(&folder).ok()?.to_owned()
+        };
+        let (bytes, fate) = (state.bytes, Fate::Keep);
+        Some(PlannedFile { line: 0, fate, bytes, path, identity, sum }.fields())
+    }
+
     /// The path of a document, and the metadata of its file; `None` if it is not a file.
     fn metadata(&self, key: &[u8]) -> Option<(PathBuf, Metadata)> {
         let path = match &self.inside {
@@ -282,6 +360,13 @@ impl Originals {
         };
         let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         Some((path, metadata))
+    }
+}
+
+impl DocumentFile {
+    fn of(state: &FileState) -> Self {
+        let modified = i64::try_from(state.modified.div_euclid(1_000_000)).unwrap_or(i64::MAX);
+        Self { bytes: state.bytes, modified, plan: None }
     }
 }
 

@@ -6,10 +6,14 @@ const searched = data.clusters.map((cluster) =>
 );
 const list = { found: [], shown: 0 };
 
+// When the first and the last of its documents was changed or, without files, added.
+const firstOf = ({ first, documents }) => hasFiles ? Math.min(...documents.map(changedAt)) : first;
+const lastOf = ({ last, documents }) => hasFiles ? Math.max(...documents.map(changedAt)) : last;
+
 const ORDERS = {
   size: null,
-  new: (a, b) => b.last - a.last,
-  old: (a, b) => a.first - b.first,
+  new: (a, b) => lastOf(b) - lastOf(a),
+  old: (a, b) => firstOf(a) - firstOf(b),
   key: (a, b) => (a.documents[0].key < b.documents[0].key ? -1 : 1),
   free: (a, b) => (b.free || 0) - (a.free || 0),
 };
@@ -35,9 +39,9 @@ function search() {
   list.body = make("tbody");
   const heads = [
     ["Documents", true],
-    ["Representative"],
+    ["First document"],
     data.totals.free_known ? ["Could be freed", true] : ["First added", true],
-    ["Last added", true],
+    [hasFiles ? "Last changed" : "Last added", true],
   ];
   const caption = unseenCaption("Clusters; each opens below");
   at("list").append(tableOf({ class: "clusters" }, caption, heads, list.body));
@@ -63,8 +67,8 @@ function row(place) {
   return rowWith(
     make("td", { class: "number size" }, make("span", null, whole(cluster.size)), bar),
     headCell(open, removalsOf(place), holds),
-    numberCell(data.totals.free_known ? free() : day(cluster.first)),
-    numberCell(day(cluster.last)),
+    numberCell(data.totals.free_known ? free() : day(firstOf(cluster))),
+    numberCell(day(lastOf(cluster))),
   );
 }
 
@@ -172,8 +176,8 @@ function openCluster(place) {
     steps(place),
     title,
     paragraph(
-      `${counted(cluster.size, "document")}, added ${between(cluster.first, cluster.last)}; the key above is ` +
-        `the smallest of them and stands for all.` +
+      `${counted(cluster.size, "document")}, ${hasFiles ? "changed" : "added"} ` +
+        `${between(firstOf(cluster), lastOf(cluster))}; the first one by name is above.` +
         (cluster.free == null ? "" : ` Keeping it alone would free ${byteCount(cluster.free)}.`) +
         sample,
     ),
@@ -212,12 +216,13 @@ const cell = (value) => `"${String(value).replaceAll('"', '""')}"`;
 
 // The clusters of the list, a line for each document that the page has.
 function csv() {
-  const lines = [["cluster", "documents", "key", "estimated_similarity_to_first", "added_utc"]];
+  const lines = [["cluster", "documents", "key", "estimated_similarity_to_first", "added_utc", "bytes", "changed_utc"]];
   for (const place of list.found) {
     const cluster = data.clusters[place];
-    cluster.documents.forEach(({ key, time: ms }, member) => {
+    cluster.documents.forEach(({ key, time: ms, bytes, modified }, member) => {
       const alike = thousandths(estimate(equalRows(cluster, 0, member)));
-      lines.push([place + 1, cluster.size, key, alike, time(ms, SECOND)]);
+      const changed = modified == null ? "" : time(modified, SECOND);
+      lines.push([place + 1, cluster.size, key, alike, time(ms, SECOND), bytes ?? "", changed]);
     });
   }
   return lines.map((line) => line.map(cell).join(",") + "\r\n").join("");

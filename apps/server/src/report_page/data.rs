@@ -117,6 +117,17 @@ pub(crate) struct DocumentShown {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub file: bool,
     pub time: u64,
+    /// Length of its file, and the time of modification in milliseconds UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) modified: Option<i64>,
+    /// Length of its text, in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) length: Option<usize>,
+    /// What a plan says of its file after `keep` or `remove`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) plan: Option<String>,
     #[serde(skip_serializing_if = "TextState::is_unknown")]
     pub text: TextState,
 }

@@ -285,12 +285,16 @@ fn shown(
     }
     let document = |(key, time): &(Vec<u8>, u64)| {
         let shown = key_shown(key);
+        let file = originals.and_then(|originals| originals.file(key));
         DocumentShown {
             unlisted: !links::can_be_listed(key, &shown),
-            file: settings.links.reach(key, &shown)
-                && originals.is_some_and(|originals| originals.is_file(key)),
+            file: settings.links.reach(key, &shown) && file.is_some(),
             key: shown,
             time: *time,
+            bytes: file.as_ref().map(|file| file.bytes),
+            modified: file.as_ref().map(|file| file.modified),
+            length: None,
+            plan: None,
             text: TextState::Unknown,
         }
     };

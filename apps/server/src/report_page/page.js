@@ -64,7 +64,7 @@ function overview() {
   const parts = [
     ["alone", documents - clustered, "not similar to another"],
     ["kept", clusters, `kept: one of ${clusters === 1 ? "its" : "each"} cluster`],
-    ["near", surplus - copies, "linked to one that is kept, perhaps by a chain"],
+    ["near", surplus - copies, "similar to one that is kept, or to a copy of it"],
     ["same", copies, "practically identical to another"],
   ].filter(([, count]) => count > 0);
   const shares = parts.map(([name, count]) => {
@@ -161,6 +161,13 @@ folders();
 if (data.totals.documents) charts();
 else curve();
 links();
+// A link to a document, as the page of the server has them, opens its cluster.
+const linked = new URLSearchParams(location.hash.slice(1)).get("key");
+if (linked !== null && data.clusters.length) {
+  at("search").value = linked;
+  search();
+  if (list.found.length) openCluster(list.found[0]);
+}
 let resizing = 0;
 let width = innerWidth;
 addEventListener("resize", () => {

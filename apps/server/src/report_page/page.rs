@@ -18,8 +18,8 @@ const OWN_SCRIPT: [&str; 5] = [
     include_str!("page.js"),
 ];
 const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
-const STYLE_SHA256: &str = "VSFZZ2AgpGLlVWmhRrEwcGcD1k/NQJEmkImN06BvM1E=";
-const SCRIPT_SHA256: &str = "799Jyneyf0CAF4A+ZoHmhyof01++FscGwujf0AJCojk=";
+const STYLE_SHA256: &str = "OrXE9lpxrVpaXw7Sli1DlnotCltOsqUYEeUKP24+uok=";
+const SCRIPT_SHA256: &str = "lzPv2QkgWlOcw5E/dRu3GPONc6irPXek5HWvWC3bsN0=";
 
 fn style() -> String {
     [web::STYLE, OWN_STYLE].concat()

@@ -16,8 +16,19 @@ function equalRows(cluster, one, other) {
   return low === high ? data.hashes : cluster.rows[(high * (high - 1)) / 2 + low];
 }
 
+// What is shown of a document besides its key.
+const hasFiles = data.clusters.some(({ documents }) => documents.some(({ bytes }) => bytes != null));
+const FACTS = hasFiles
+  ? [
+      ["Size", ({ bytes }) => bytes == null ? null : byteCount(bytes)],
+      ["Changed (UTC)", ({ modified }) => modified == null ? null : time(modified, 60 * SECOND)],
+      ["Characters", ({ length }) => length == null ? null : whole(length)],
+    ]
+  : [["Added (UTC)", (document) => time(document.time, SECOND)]];
+
 function members() {
   const { cluster, left, right } = pair;
+  const facts = FACTS.filter(([, fact]) => cluster.documents.some((document) => fact(document) != null));
   const rows = cluster.documents.map((document, place) => {
     const compare = () => {
       pair.right = place;
@@ -27,21 +38,34 @@ function members() {
     const label = { "aria-label": `Compare with ${document.key}`, disabled: place === left };
     const file = fileOf(document);
     const name = keyOf(document.key);
-    const alike = place === left ? "left side" : similar(estimate(equalRows(cluster, left, place)));
+    const alike = place === left ? "this one" : similar(estimate(equalRows(cluster, left, place)));
+    const keep = { "aria-label": `Keep only this: ${document.key}` };
     return make(
       "tr",
       { class: place === left || place === right ? "current" : null },
-      numberCell(alike),
+      make("td", { class: "number", "data-name": place === left ? null : "similarity" }, alike),
       headCell(
         file ? make("a", { href: file, ...ELSEWHERE }, name) : name,
         document.text === "changed" ? make("small", null, " (changed since)") : null,
       ),
-      numberCell(time(document.time, SECOND)),
-      make("td", null, buttonOf("Compare", { class: "quiet small", ...label }, compare)),
+      facts.map(([name, fact]) => make("td", { class: "number", "data-name": name }, fact(document) ?? "-")),
+      make(
+        "td",
+        { class: "acts" },
+        buttonOf("Compare", { class: "quiet small", ...label }, compare),
+        " ",
+        buttonOf("Keep only this", { class: "quiet small", ...keep }, () => keepOnly(place)),
+      ),
       make("td", { class: "tick" }, removalBox(place)),
     );
   });
-  const heads = [["Similarity", true], ["Document"], ["Added (UTC)", true], ["Compare"], ["Remove"]];
+  const heads = [
+    ["Similarity", true],
+    ["Document"],
+    ...facts.map(([name]) => [name, true]),
+    [make("span", { class: "unseen" }, "Compare or keep")],
+    ["Remove"],
+  ];
   const caption = unseenCaption(
     "Documents of this cluster, and their similarity to the one on the left side",
   );
@@ -92,8 +116,8 @@ function showPair() {
       ? ` That is below ${plain(data.threshold)}: other documents between them link the two.`
       : "";
   const facts = paragraph(
-    `${whole(equal)} of ${whole(data.hashes)} rows of their signatures are equal; the estimate ` +
-      `has a standard error of ${similar(standardError(equal))}.${below}`,
+    `An estimate, give or take ${similar(standardError(equal))}: ${whole(equal)} of the ` +
+      `${whole(data.hashes)} numbers that the index has of each document are equal.${below}`,
   );
   put(emptied("pair"), title, facts, sides(a, b));
   say(`${title.textContent}: ${a.key} and ${b.key}`);
@@ -130,6 +154,10 @@ function sides(a, b) {
     const state = { class: "quiet", id: "fold", "aria-pressed": String(!pair.fold) };
     parts.push(make("p", { class: "screen-only" }, buttonOf(name, state, fold)));
   }
-  parts.push(beside([keyOf(a.key), keyOf(b.key)], view));
+  const head = (document) => {
+    const facts = FACTS.map(([name, fact]) => [name, fact(document)]).filter(([, fact]) => fact != null);
+    return make("span", null, keyOf(document.key), make("small", { class: "facts" }, facts.map(([name, fact]) => `${name}: ${fact}`).join(", ")));
+  };
+  parts.push(beside([head(a), head(b)], view));
   return parts;
 }

@@ -18,6 +18,8 @@ pub(crate) struct PageSettings {
     pub made: u64,
     /// Whether the page shows texts, where they can be read.
     pub texts: bool,
+    /// Whether files are read for their line in a plan beyond the limit of texts.
+    pub(crate) reads_all: bool,
     pub links: Links,
     /// Whether nobody wants the page any more.
     pub(crate) stop: Arc<dyn Fn() -> bool + Send + Sync>,

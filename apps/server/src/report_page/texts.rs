@@ -1,6 +1,7 @@
-//! Reads the texts of the documents on a page, up to a size limit.
+//! Reads the documents on a page again: their texts, up to a size limit, and what a plan says of
+//! their files.
 //!
-//! This module limits how much is read. It does not know where the texts are stored.
+//! This module limits how much is kept. It does not know where the texts are stored.
 
 use std::collections::HashMap;
 
@@ -18,8 +19,8 @@ pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Approximate maximum size of all texts together.
 const TEXTS_BYTES_MAX: usize = 12 << 20;
 
-/// Reads texts until the limit is reached: first two per cluster, then a third one per cluster, and
-/// so on. Equal texts are stored once. `keys` holds the keys of the documents of each cluster.
+/// Reads the documents: first two per cluster, then a third one per cluster, and so on. Keeps their
+/// texts until the limit is reached; equal ones are stored once. `keys` holds the keys of the documents of each cluster.
 pub(super) fn read(
     snapshot: &Snapshot,
     settings: &PageSettings,
@@ -40,15 +41,28 @@ pub(super) fn read(
                 else {
                     continue;
                 };
-                if texts.bytes >= TEXTS_BYTES_MAX {
-                    return Ok(texts.all);
+                // Beyond the limit, files are read for their line in a plan only.
+                let is_wanted = settings.reads_all && document.bytes.is_some();
+                if texts.bytes >= TEXTS_BYTES_MAX && !is_wanted {
+                    continue;
                 }
                 settings.check()?;
-                document.text = texts.text_of(snapshot, originals, key)?;
-                match document.text {
-                    TextState::At(_) => shown.texts += 1,
-                    TextState::Changed => shown.texts_changed += 1,
-                    TextState::Missing | TextState::Unknown => shown.texts_missing += 1,
+                let (text, file) = originals.text_and_file(snapshot, key)?;
+                document.plan = file.and_then(|file| file.plan);
+                match text {
+                    TextNow::Text(text) => {
+                        document.length = Some(text.chars().count());
+                        document.text = texts.place_of(text);
+                        shown.texts += u64::from(document.text != TextState::Unknown);
+                    }
+                    TextNow::Changed => {
+                        document.text = TextState::Changed;
+                        shown.texts_changed += 1;
+                    }
+                    TextNow::Missing => {
+                        document.text = TextState::Missing;
+                        shown.texts_missing += 1;
+                    }
                 }
                 done += 1;
                 progress.reached(done);
@@ -68,17 +82,11 @@ struct Texts {
 }
 
 impl Texts {
-    fn text_of(
-        &mut self,
-        snapshot: &Snapshot,
-        originals: &Originals,
-        key: &[u8],
-    ) -> Result<TextState, Failure> {
-        let mut text = match originals.text_now(snapshot, key)? {
-            TextNow::Text(text) => text,
-            TextNow::Changed => return Ok(TextState::Changed),
-            TextNow::Missing => return Ok(TextState::Missing),
-        };
+    /// Adds a text, if there is room.
+    fn place_of(&mut self, mut text: String) -> TextState {
+        if self.bytes >= TEXTS_BYTES_MAX {
+            return TextState::Unknown;
+        }
         let bytes = text.len();
         let most = TEXT_BYTES_MAX.min(bytes);
         // Cuts at a character boundary. A character has at most four bytes, so one of these four
@@ -93,6 +101,6 @@ impl Texts {
             all.push(TextShown { text: text.clone(), bytes: *bytes, cut: text.len() < *bytes });
             all.len() - 1
         });
-        Ok(TextState::At(*place))
+        TextState::At(*place)
     }
 }

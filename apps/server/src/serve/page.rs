@@ -1,4 +1,4 @@
-//! Handlers of the pages `/`, `/api` and `/report`.
+//! Handlers of the pages `/`, `/status`, `/api` and `/report`.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -16,14 +16,21 @@ use crate::web;
 
 const OWN_STYLE: &str = include_str!("page/page.css");
 const PAGE: &str = include_str!("page/page.html");
+const STATUS: &str = include_str!("page/status.html");
 const API: &str = include_str!("page/api.html");
 
 /// Maximum number of clusters of the report (the largest ones). It then has one or two megabytes.
 const CLUSTERS_MAX: usize = 1_000;
 
+const ASK: &str = include_str!("page/ask.js");
+
 fn page_script() -> String {
-    let parts = [&[web::BASE][..], &web::TEXTS, &[include_str!("page/page.js")]];
+    let parts = [&[web::BASE, ASK][..], &web::TEXTS, &[include_str!("page/page.js")]];
     web::script(&parts.concat())
+}
+
+fn status_script() -> String {
+    web::script(&[web::BASE, ASK, include_str!("page/status.js")])
 }
 
 fn api_script() -> String {
@@ -34,6 +41,12 @@ pub(super) async fn page() -> impl IntoResponse {
     // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;
     filled(PAGE, &page_script())
+}
+
+pub(super) async fn status() -> impl IntoResponse {
+    // axum requires an async handler; clippy requires an await in it.
+    std::future::ready(()).await;
+    filled(STATUS, &status_script())
 }
 
 pub(super) async fn api() -> impl IntoResponse {
@@ -52,6 +65,7 @@ pub(super) fn report(call: &Call<'_>, _: &Uri) -> Result<impl IntoResponse + use
         clusters_max: CLUSTERS_MAX,
         made: report_page::now_ms(),
         texts: true,
+        reads_all: false,
         links: Links::none(),
         stop: Arc::new(call.is_abandoned()),
     };
@@ -96,13 +110,15 @@ mod tests {
 
     #[test]
     fn the_templates_have_each_place_and_nothing_is_loaded() {
-        for template in [PAGE, API] {
+        for template in [PAGE, STATUS, API] {
             assert_eq!(template.matches("@STYLE@").count(), 1);
             assert_eq!(template.matches("@SCRIPT@").count(), 1);
             assert_eq!(template.matches("nonce=\"@NONCE@\"").count(), 2);
         }
-        let scripts = [page_script(), api_script()];
-        for text in [PAGE, API, web::STYLE, OWN_STYLE, &scripts[0], &scripts[1]] {
+        let scripts = [page_script(), status_script(), api_script()];
+        for text in
+            [PAGE, STATUS, API, web::STYLE, OWN_STYLE, &scripts[0], &scripts[1], &scripts[2]]
+        {
             assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
         }
         for script in scripts {

@@ -80,6 +80,8 @@ fn pages() -> Vec<Route> {
     vec![
         route!(get "/", page::page, "page", "A page with a search and the live state",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
+        route!(get "/status", page::status, "status", "The state of the server and of the index as a page",
+            [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
         route!(get "/api", page::api, "api", "The description of the API as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
         route!(get "/openapi.json", openapi, "openapi", "This description",
@@ -142,6 +144,9 @@ fn programs() -> Vec<Route> {
             [(200, "The matches, most similar first, equal ones by key; of `texts`, each its own",
                 OneOf(&["Answer", "Answers"]))],
             [ANY, TOKEN, BODY, UNKNOWN_KEY, INDEX], "Query"),
+        route!(post "/v1/read", blocking(documents::read_file), "readFile",
+            "The text of a file in the body, of any format that the tool reads; nothing is stored",
+            [(200, "The text", Json("FileText"))], [ANY, TOKEN, BODY, INDEX], "File"),
         route!(post "/v1/admit", blocking(admit::admit), "admit",
             "Insert a document unless a stored one is too similar: one atomic step",
             [(200, "Decided; a rejection is an answer, not an error", Json("Admission"))],

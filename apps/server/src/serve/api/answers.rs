@@ -30,6 +30,14 @@ pub(crate) struct TextRead {
     pub(crate) text: String,
 }
 
+/// The text of a file that a request brought.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+pub(crate) struct FileText {
+    /// The text as the commands of the tool read it.
+    pub(crate) text: String,
+}
+
 /// The result of writing one document.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]

@@ -236,6 +236,18 @@ pub(crate) struct RemoveBody {
     pub(crate) key: Blob,
 }
 
+/// A file, whose text is asked for.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
+#[cfg_attr(test, schema(as = File))]
+pub(crate) struct FileBody {
+    /// Its name; the ending tells some formats apart.
+    pub(crate) name: String,
+    /// All of its bytes.
+    pub(crate) content: Blob,
+}
+
 /// A query: exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]

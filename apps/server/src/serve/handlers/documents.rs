@@ -2,18 +2,24 @@
 //!
 //! Each write is one call of the library, which syncs all waiting writes together.
 
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+
 use axum::Json;
 use axum::http::{StatusCode, Uri};
-use nearkin::{Batch, Edit, Outcome, Signature};
+use nearkin::{Batch, Edit, Key, Outcome, Signature, Snapshot};
 
 use crate::serve::api::answers::{
-    BatchWritten, DocumentList, ListedDocument, PrefixRemoved, Stored, TextRead, Written,
+    BatchWritten, DocumentList, FileText, ListedDocument, PrefixRemoved, Stored, TextRead, Written,
 };
 use crate::serve::api::blob::Blob;
-use crate::serve::api::bodies::{self, Body, Operation, Operations, Put};
+use crate::serve::api::bodies::{self, Body, FileBody, Operation, Operations, Put};
 use crate::serve::api::error_response::ErrorResponse;
 use crate::serve::call::Call;
 use crate::serve::http::url::{Parameters, key_after};
+use nearkin_input::formats;
+use nearkin_input::raw::Reason;
 use nearkin_kit::input::originals::TextNow;
 
 /// Path prefix of documents.
@@ -108,14 +114,43 @@ pub(crate) fn batch(call: &Call<'_>, body: &Body) -> Result<Json<BatchWritten>, 
     Ok(Json(BatchWritten { outcomes, change: written.change }))
 }
 
+/// The smallest `count` keys after `after` that begin with `prefix` and contain `part`, in any case.
+fn keys_containing(
+    call: &Call<'_>,
+    snapshot: &Snapshot,
+    (prefix, part, after): (&[u8], &[u8], Option<&[u8]>),
+    count: usize,
+) -> Result<Vec<Key<'static>>, ErrorResponse> {
+    let part = String::from_utf8_lossy(part).to_lowercase();
+    let mut found = BTreeSet::new();
+    let mut failed = Ok(());
+    snapshot.for_each_key(|key| {
+        let is_listed = key.starts_with(prefix) && after.is_none_or(|after| key > after);
+        if is_listed && String::from_utf8_lossy(key).to_lowercase().contains(&part) {
+            found.insert(key.to_vec());
+            if found.len() > count {
+                found.pop_last();
+            }
+        }
+        failed = call.check();
+        if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    failed.map(|()| found.into_iter().map(Key::from).collect())
+}
+
 pub(crate) fn list(call: &Call<'_>, uri: &Uri) -> Result<Json<DocumentList>, ErrorResponse> {
-    let parameters = Parameters::parse(uri, &["prefix", "after", "limit", "payloads"])?;
+    let known = ["prefix", "contains", "after", "limit", "payloads"];
+    let parameters = Parameters::parse(uri, &known)?;
     let limit = bodies::limit(parameters.parsed("limit")?, PAGE_DEFAULT)?;
     let payloads = parameters.parsed("payloads")?.unwrap_or(false);
     let snapshot = call.index.snapshot();
     let prefix = parameters.bytes("prefix").unwrap_or_default();
     // One key more than the page holds tells whether another page follows.
-    let mut keys = snapshot.keys_page(prefix, parameters.bytes("after"), limit + 1)?;
+    let after = parameters.bytes("after");
+    let mut keys = match parameters.bytes("contains") {
+        Some(part) => keys_containing(call, &snapshot, (prefix, part, after), limit + 1)?,
+        None => snapshot.keys_page(prefix, after, limit + 1)?,
+    };
     let is_last = keys.len() <= limit;
     keys.truncate(limit);
     let last = keys.last().map(|key| Blob(key.as_bytes().to_vec()));
@@ -142,6 +177,24 @@ pub(crate) fn delete_listed(
             .advise("an empty prefix would remove every document"));
     }
     Ok(Json(PrefixRemoved { removed: call.index.remove_prefix(prefix)? }))
+}
+
+/// The text of a file in the body, as all commands read files.
+pub(crate) fn read_file(_: &Call<'_>, body: &Body) -> Result<Json<FileText>, ErrorResponse> {
+    let FileBody { name, content } = body.read()?;
+    let refused = |reason: &Reason| {
+        ErrorResponse::invalid(format!(
+            "cannot read {name:?}: {} ({})",
+            reason.kind(),
+            reason.detail()
+        ))
+    };
+    let text = formats::text(Path::new(&name), content.0).map_err(|reason| refused(&reason))?.text;
+    if text.len() > TEXT_BYTES_MAX {
+        let message = format!("the text of {name:?} has more than {TEXT_BYTES_MAX} bytes");
+        return Err(ErrorResponse::new("too_large", message));
+    }
+    Ok(Json(FileText { text }))
 }
 
 /// The text of a document, read again from its source.

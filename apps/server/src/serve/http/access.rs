@@ -95,7 +95,7 @@ impl Access {
 /// Whether a request cannot change the index. Anything that is not known to read counts as a write.
 fn only_reads(method: &Method, path: &str) -> bool {
     [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
-        || (method == Method::POST && path == "/v1/query")
+        || (method == Method::POST && ["/v1/query", "/v1/read"].contains(&path))
 }
 
 /// Whether a browser asks whether it may send a request of a page of another origin.
@@ -133,9 +133,12 @@ mod tests {
 
     #[test]
     fn an_unknown_request_counts_as_a_write() {
-        for (method, path) in
-            [(Method::GET, "/v1/documents/{key}"), (Method::HEAD, "/"), (Method::POST, "/v1/query")]
-        {
+        for (method, path) in [
+            (Method::GET, "/v1/documents/{key}"),
+            (Method::HEAD, "/"),
+            (Method::POST, "/v1/query"),
+            (Method::POST, "/v1/read"),
+        ] {
             assert!(only_reads(&method, path), "{method} {path}");
         }
         for (method, path) in [

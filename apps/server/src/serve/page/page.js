@@ -1,76 +1,34 @@
-// The page at `/`: a search, its hits, two texts side by side, and the state of the server.
+// The page at `/`: a search, its hits, two texts side by side, and the list of all documents.
 
-const show = (id, text) => {
-  if (at(id).textContent !== text) at(id).textContent = text;
-};
-// What the index takes: "text", "items" or "rows"; whether texts of documents can be read.
+// What the index takes: "text", "items" or "rows"; whether texts of documents can be read; the
+// index's own threshold; and the largest file that a request can bring, as base64.
 let kind = "text";
 let readable = false;
-// The last answer of the counters, for a rate; and what was searched for last.
-let before = null;
+let threshold = 0.7;
+let fileBytesMax = 0;
+// What was searched for last.
 let asked = null;
-// Whether the threshold is the user's choice, not the index's own.
-let thresholdChosen = false;
 
-// Paths are relative: a proxy may show the server below a path of its own.
-async function ask(path, body) {
-  const headers = { "content-type": "application/json" };
-  const sent = body && { method: "POST", headers, body: JSON.stringify(body) };
-  const response = await fetch(path, sent);
-  const answer = await response.json();
-  if (!response.ok) {
-    const { kind: what, message, advice } = answer.error;
-    if (what === "empty") throw new Error("There is nothing to compare in this text.");
-    throw new Error(advice ? message + " (" + advice + ")" : message);
-  }
-  return answer;
-}
-
-function describe({ params, server }) {
+// Tells the server what kind of index it has. Fails if it does not answer.
+async function describe() {
+  const { params, server, documents } = await ask("v1/stats");
   const external = params.scheme.startsWith("external");
-  const what = external ? params.scheme : params.shingles;
-  show("what", `${what}, threshold ${params.threshold}, ${params.hashes} hashes`);
   show("title", server.index);
+  show("what", counted(documents, "document"));
   document.title = server.index + " - Nearkin";
   kind = external ? "rows" : params.shingles === "items" ? "items" : "text";
   readable = server.texts;
+  ({ threshold } = params);
+  fileBytesMax = (server.body_bytes_max / 4) * 3 - 1024;
   const names = {
-    text: ["a text", "A text"],
+    text: ["a text or a file", "A text"],
     items: ["a set, an item a line", "A set: an item a line"],
     rows: ["a signature", "The rows of a signature: numbers with blanks between"],
   };
   show("by-text-name", names[kind][0]);
   show("label", names[kind][1]);
-  if (at("threshold").value === "") at("threshold").value = params.threshold;
-}
-
-async function poll() {
-  try {
-    const stats = await ask("v1/stats");
-    const now = performance.now();
-    describe(stats);
-    for (const id of ["documents", "segments", "dead", "change"]) show(id, whole(stats[id]));
-    show("memtable", whole(stats.memtable_documents));
-    show("disk", byteCount(stats.bytes_on_disk));
-    show("requests", whole(stats.server.requests));
-    if (before) {
-      // This page's own request does not count.
-      const others = Math.max(0, stats.server.requests - before.requests - 1);
-      const rate = (others * 1000) / (now - before.at);
-      show("rate", rate < 10 ? rate.toFixed(1) : whole(Math.round(rate)));
-    }
-    before = { requests: stats.server.requests, at: now };
-    const since = Date.now() - 1000 * stats.server.uptime_seconds;
-    show("fresh", `Updated every two seconds. Up since ${time(since, 60 * SECOND)} UTC.`);
-    const failure = stats.maintenance_failure;
-    show("trouble", failure ? "Maintenance failed: " + failure : "");
-  } catch (error) {
-    before = null;
-    show("rate", "...");
-    show("fresh", "");
-    show("trouble", "The server does not answer: " + error.message);
-  }
-  setTimeout(poll, document.hidden ? 10000 : 2000);
+  if (at("least").value === "") at("least").value = threshold;
+  at("two-part").hidden = !readable;
 }
 
 const keyText = (key) => (typeof key === "string" ? key : "base64 " + key.base64);
@@ -87,6 +45,15 @@ function payloadText(payload) {
   return text.length > BYTES_SHOWN ? text.slice(0, BYTES_SHOWN) + "..." : text;
 }
 
+// The address of this page with a search for what is like a document.
+const searchFor = (key) => "#" + new URLSearchParams({ key });
+
+// A key as a link to this search. A key that is not UTF-8 cannot be asked for here.
+const keyLink = (key) =>
+  typeof key === "string"
+    ? make("a", { href: searchFor(key), title: "Find what is similar to this document" }, keyOf(key))
+    : keyOf(keyText(key));
+
 function hit(match) {
   const bar = make("span");
   bar.style.inlineSize = 100 * match.similarity + "%";
@@ -102,7 +69,7 @@ function hit(match) {
     make(
       "td",
       null,
-      keyOf(keyText(match.key)),
+      keyLink(match.key),
       payload === "" ? null : make("span", { class: "payload" }, payload),
     ),
     make("td", { class: "when" }, time(match.time, 60 * SECOND)),
@@ -114,22 +81,17 @@ function hit(match) {
 function question() {
   const by = at("by-key").checked ? "key" : kind;
   const body = { limit: Number(at("limit").value), payloads: true };
-  if (at("contained").value !== "") body.contained = Number(at("contained").value);
-  // Of parts, the index's own threshold would find few.
-  if (at("threshold").value !== "" && (body.contained === undefined || thresholdChosen))
-    body.threshold = Number(at("threshold").value);
+  if (at("least").value !== "") body[at("how").value] = Number(at("least").value);
   const text = at("text").value;
   if (by === "key") body.key = at("key").value;
   else if (by === "items") body.items = lines(text);
-  else if (by === "rows")
-    body.rows = text.split(/[\s,]+/).filter(Boolean).map(Number);
+  else if (by === "rows") body.rows = text.split(/[\s,]+/).filter(Boolean).map(Number);
   else body.text = text;
   return body;
 }
 
-// How much of a part must be contained, and how large a file may be that is opened.
+// How much of a part must be contained.
 const PART = 0.8;
-const FILE_BYTES_MAX = 4 << 20;
 
 const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
@@ -137,10 +99,11 @@ function summary(answer, took, contained) {
   const shown = answer.matches.length;
   const what =
     contained === undefined
-      ? `of estimated similarity ${answer.threshold} or more`
-      : `of which the longer text contains ${contained} of the shorter one or more`;
-  let said = answer.found === 0 ? `Nothing ${what}` : `${counted(answer.found, "document")} ${what}`;
-  if (shown < answer.found) said += `, the first ${whole(shown)} shown`;
+      ? `similar to it by ${answer.threshold} or more`
+      : `with ${contained} of the shorter text in the longer one, or more`;
+  let said = answer.found === 0 ? `No document is ${what}` : `${counted(answer.found, "document")} ${what}`;
+  if (contained !== undefined && !answer.found) said = `No document ${what}`;
+  if (shown < answer.found) said += `; the first ${whole(shown)} are shown`;
   said += ` (${took.toFixed(1)} ms).`;
   if (answer.warning) said += ` Warning: ${answer.warning}.`;
   return said;
@@ -166,7 +129,10 @@ async function find() {
       const body = bodyOf(answer.matches.map(hit));
       const table = tableOf({ class: "hits" }, unseenCaption(caption), heads, body);
       table.tHead.rows[0].cells[2].className = "when";
-      at("matches").append(table);
+      const { key } = answer.matches[0];
+      const report = "report#" + new URLSearchParams({ key });
+      const choice = make("a", { href: report }, "Choose which of them stay, in the report");
+      put(at("matches"), table, readable && typeof key === "string" ? paragraph(choice) : null);
     }
   } catch (error) {
     at("said").className = "bad";
@@ -183,34 +149,47 @@ async function readText(key) {
   return (await ask(textPath(key))).text;
 }
 
-async function compareWith(match, button) {
-  const holder = emptied("pair");
-  holder.hidden = false;
+// Shows two texts side by side below the title.
+function showPair(title, heads, texts) {
+  const sets = kind === "items";
+  const view = compared(...texts, { sets, foldEqual: true, cut: false });
+  put(
+    emptied("pair"),
+    make("h3", { tabindex: "-1" }, title),
+    paragraph(verdict(view, false, sets)),
+    beside(heads, view),
+  );
+  at("pair").querySelector("h3").focus({ preventScroll: true });
+}
+
+// Does the work of a comparison, and shows why it fails.
+async function inPair(work) {
+  at("pair").hidden = false;
+  try {
+    await work();
+  } catch (error) {
+    put(emptied("pair"), make("p", { class: "bad" }, error.message));
+  }
+  at("pair").scrollIntoView({ block: "nearest" });
+}
+
+function compareWith(match, button) {
   for (const row of at("matches").querySelectorAll("tr.current")) row.classList.remove("current");
   button.closest("tr").classList.add("current");
-  try {
-    const own =
-      asked.key === undefined
-        ? asked.text === undefined
-          ? [...new Set(asked.items)].sort().join("\n")
-          : asked.text
-        : await readText(asked.key);
-    const other = await readText(match.key);
-    const sets = kind === "items";
-    const view = compared(own, other, { sets, foldEqual: true, cut: false });
+  return inPair(async () => {
+    const items = () => [...new Set(asked.items)].sort().join("\n");
+    const own = asked.key === undefined ? asked.text ?? items() : await readText(asked.key);
     const left = asked.key === undefined ? "What you searched for" : keyOf(asked.key);
-    put(
-      holder,
-      make("h3", { tabindex: "-1" }, `Similarity ${similar(match.similarity)}`),
-      paragraph(verdict(view, false, sets)),
-      beside([left, keyOf(keyText(match.key))], view),
-    );
-    holder.querySelector("h3").focus({ preventScroll: true });
-  } catch (error) {
-    put(holder, make("p", { class: "bad" }, error.message));
-  }
-  holder.scrollIntoView({ block: "nearest" });
+    const texts = [own, await readText(match.key)];
+    showPair(`Similarity ${similar(match.similarity)}`, [left, keyOf(keyText(match.key))], texts);
+  });
 }
+
+const compareTwo = (one, other) =>
+  inPair(async () => {
+    const texts = [await readText(one), await readText(other)];
+    showPair("Two documents", [keyOf(one), keyOf(other)], texts);
+  });
 
 // The one box or the other.
 function choose() {
@@ -218,7 +197,111 @@ function choose() {
   at("key").hidden = !byKey;
   at("text").hidden = byKey;
   at("hint").hidden = byKey;
-  at("file-line").hidden = byKey;
+  at("file-line").hidden = byKey || kind !== "text";
+}
+
+// What the number beside it means.
+function chooseHow() {
+  const part = at("how").value === "contained";
+  show("least-name", part ? "Part of the shorter text, at least" : "Similarity, at least");
+  at("least").value = part ? PART : threshold;
+}
+
+const listed = (contains, limit, after) =>
+  ask("v1/documents?" + new URLSearchParams({ contains, limit, ...(after && { after }) }));
+
+// Runs `work` once nothing was typed for a moment; `work` learns whether its answer is still wanted.
+function afterTyping(input, work) {
+  let [waiting, number] = [0, 0];
+  at(input).addEventListener("input", () => {
+    clearTimeout(waiting);
+    number += 1;
+    const own = number;
+    waiting = setTimeout(() => work(() => own === number).catch(() => {}), 200);
+  });
+}
+
+// Completes the names of documents.
+function complete(input) {
+  const names = at(input).list;
+  afterTyping(input, async (isWanted) => {
+    const { documents } = await listed(at(input).value, 20);
+    const keys = documents.map(({ key }) => key).filter((key) => typeof key === "string");
+    if (isWanted()) names.replaceChildren(...keys.map((value) => make("option", { value })));
+  });
+}
+
+// The list of all documents, a page after the other.
+async function list(isWanted, after) {
+  const { documents, after: next } = await listed(at("contains").value, 20, after);
+  if (!isWanted()) return;
+  const rows = documents.map(({ key, time: ms }) =>
+    rowWith(headCell(keyLink(key)), make("td", { class: "when" }, time(ms, 60 * SECOND))),
+  );
+  if (!after) {
+    const heads = [["Document"], [make("span", null, "Added (UTC)")]];
+    const table = tableOf({ class: "stored" }, unseenCaption("Documents by name"), heads, bodyOf([]));
+    table.tHead.rows[0].cells[1].className = "when";
+    emptied("all").append(table);
+  }
+  const body = at("all").querySelector("tbody");
+  body.append(...rows);
+  const old = at("all").querySelector(".more");
+  if (old) old.remove();
+  const first = rows[0] && rows[0].querySelector("a");
+  if (after && first) first.focus();
+  const shown = body.rows.length;
+  show("all-said", shown ? `${counted(shown, "document")} ${next ? "so far" : "in all"}` : "No document has such a name.");
+  // A key that is not UTF-8 ends the list here; clients that send its bytes can go on.
+  if (typeof next === "string")
+    at("all").append(buttonOf("Show more", { class: "more quiet" }, () => list(() => true, next)));
+}
+
+// Reads a file on the server, whatever its format is, and searches for its text.
+async function open(file) {
+  at("said").className = "";
+  show("said", `Reading ${file.name} ...`);
+  try {
+    if (file.size > fileBytesMax)
+      throw new Error(`${file.name} has ${byteCount(file.size)}; the server takes ${byteCount(fileBytesMax)} (--body-bytes-max).`);
+    const bytes = await new Promise((done, failed) => {
+      const reader = new FileReader();
+      reader.onload = () => done(reader.result);
+      reader.onerror = () => failed(reader.error);
+      reader.readAsDataURL(file);
+    });
+    const content = { base64: bytes.slice(bytes.indexOf(",") + 1) };
+    at("text").value = (await ask("v1/read", { name: file.name, content })).text;
+    at("by-text").checked = true;
+    choose();
+    await find();
+  } catch (error) {
+    at("said").className = "bad";
+    show("said", error.message);
+  }
+}
+
+// What the address asks for: the search by a document, so that links and the way back work.
+function follow() {
+  const key = new URLSearchParams(location.hash.slice(1)).get("key");
+  if (key === null) return;
+  at("by-key").checked = true;
+  at("key").value = key;
+  choose();
+  find();
+  at("ask-title").scrollIntoView();
+}
+
+async function start() {
+  try {
+    await describe();
+    choose();
+    follow();
+    await list(() => true);
+  } catch (error) {
+    at("said").className = "bad";
+    show("said", "The server does not answer: " + error.message);
+  }
 }
 
 theme();
@@ -229,25 +312,30 @@ at("ask").addEventListener("submit", (event) => {
 at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) find();
 });
-at("threshold").addEventListener("input", () => {
-  thresholdChosen = true;
-});
+at("how").addEventListener("change", chooseHow);
 at("try-part").addEventListener("click", () => {
-  at("contained").value = PART;
+  at("how").value = "contained";
+  chooseHow();
   find();
 });
-at("file").addEventListener("change", async () => {
-  const [file] = at("file").files;
-  if (!file) return;
-  const text = await file.text();
-  // What is not a text would be searched for as rubbish.
-  const isText = file.size <= FILE_BYTES_MAX && !text.includes("\u0000") && !text.includes("\ufffd");
-  at("said").className = isText ? "" : "bad";
-  show("said", isText ? "" : `${file.name} is not a text in UTF-8, or is larger than 4 MiB: paste its text.`);
-  if (!isText) return;
-  at("text").value = text;
-  find();
+at("file").addEventListener("change", () => {
+  if (at("file").files.length) open(at("file").files[0]);
 });
+for (const name of ["dragover", "drop"]) {
+  at("ask").addEventListener(name, (event) => {
+    if (kind !== "text" || !event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    if (event.dataTransfer.files.length) open(event.dataTransfer.files[0]);
+  });
+}
+at("two").addEventListener("submit", (event) => {
+  event.preventDefault();
+  compareTwo(at("one").value, at("other").value);
+});
+at("filter").addEventListener("submit", (event) => event.preventDefault());
+["key", "one", "other"].forEach(complete);
+afterTyping("contains", (isWanted) => list(isWanted));
 for (const id of ["by-text", "by-key"]) at(id).addEventListener("change", choose);
+addEventListener("hashchange", follow);
 choose();
-poll();
+start();

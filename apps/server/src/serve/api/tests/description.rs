@@ -12,11 +12,11 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::serve::api::answers::{
-    Admitted, Answered, Answers, BatchWritten, ClusterLine, DocumentList, PairLine, PrefixRemoved,
-    Stored, TextRead, Written,
+    Admitted, Answered, Answers, BatchWritten, ClusterLine, DocumentList, FileText, PairLine,
+    PrefixRemoved, Stored, TextRead, Written,
 };
 use crate::serve::api::blob::{Blob, Item};
-use crate::serve::api::bodies::{AdmitBody, Operations, Put, QueryBody};
+use crate::serve::api::bodies::{AdmitBody, FileBody, Operations, Put, QueryBody};
 use crate::serve::api::conditions::{HasConditions, settings};
 use crate::serve::api::error_response::{ErrorObject, KINDS};
 use crate::serve::handlers::lines;
@@ -266,6 +266,12 @@ fn parameters(id: &str) -> Value {
             .collect(),
         "listDocuments" => vec![
             ("prefix", text(), false, prefix),
+            (
+                "contains",
+                text(),
+                false,
+                "Only keys that contain this text, in upper or lower case.",
+            ),
             ("after", text(), false, after),
             ("limit", count, false, "Maximum number of documents on the page."),
             ("payloads", payloads, false, "Whether to return payloads."),
@@ -324,6 +330,8 @@ pub(super) fn schemas() -> serde_json::Result<Value> {
     add::<AdmitBody>(&mut all);
     add::<Stored>(&mut all);
     add::<TextRead>(&mut all);
+    add::<FileText>(&mut all);
+    add::<FileBody>(&mut all);
     add::<Written>(&mut all);
     add::<BatchWritten>(&mut all);
     add::<Answered>(&mut all);
