@@ -47,11 +47,11 @@ impl RemovalPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearkin_kit::plan::{Fate, Identity};
+    use nearkin_kit::plan::{Fate, FileIdentity};
     use std::path::PathBuf;
 
     fn file(line: usize, fate: Fate, path: &str, sum: Option<u128>) -> PlannedFile {
-        let identity = Identity::from_text("7:9:-5").unwrap();
+        let identity = FileIdentity::from_text("7:9:-5").unwrap();
         PlannedFile { line, fate, bytes: 10, path: PathBuf::from(path), identity, sum }
     }
 

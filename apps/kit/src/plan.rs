@@ -44,14 +44,14 @@ impl Fate {
 
 /// How a file is recognised, besides by its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
+pub struct FileIdentity {
     /// Device and inode. `None` where inode numbers do not last.
     pub id: Option<FileId>,
     /// Time of modification, in nanoseconds since 1970.
     modified: i128,
 }
 
-impl Identity {
+impl FileIdentity {
     /// The identity of a file in this state.
     pub fn of(state: &FileState) -> Self {
         Self { id: state.id, modified: state.modified }
@@ -80,7 +80,7 @@ impl Identity {
     }
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for FileIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
             Some(FileId { device, inode }) => write!(f, "{device}:{inode}:{}", self.modified),
@@ -101,7 +101,7 @@ pub struct PlannedFile {
     /// Its path.
     pub path: PathBuf,
     /// How it is recognised.
-    pub identity: Identity,
+    pub identity: FileIdentity,
     /// The hash of the content, where the group is one of near-copies. Exact copies are compared
     /// with each other.
     pub sum: Option<u128>,
@@ -126,7 +126,7 @@ impl PlannedFile {
         let fate = Fate::from_word(parts.next()?.trim())?;
         let bytes = parts.next()?.parse().ok()?;
         let path = name::decode(parts.next()?)?;
-        let identity = Identity::from_text(parts.next()?)?;
+        let identity = FileIdentity::from_text(parts.next()?)?;
         let sum = match parts.next() {
             Some(digits) => Some(u128::from_str_radix(digits, 16).ok()?),
             None => None,

@@ -321,8 +321,8 @@ fn clusters_are_stepped_through_and_downloaded() {
     assert_eq!(lines.len(), 402, "a head and 401 documents");
     assert_eq!(
         lines[0],
-        "\"cluster\",\"documents\",\"key\",\"estimated_similarity_to_first\",\"added_utc\",\"bytes\",\
-         \"changed_utc\""
+        "\"cluster\",\"documents\",\"key\",\"estimated_similarity_to_first\",\"added_utc\",\
+         \"bytes\",\"changed_utc\""
     );
     assert!(lines[1].contains("\"1.000\""), "{}", lines[1]);
     assert_eq!(browser.complaints(), Vec::<String>::new());

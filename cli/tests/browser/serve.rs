@@ -179,12 +179,12 @@ fn hits_are_links_and_any_two_documents_are_compared() {
     browser.wait_for("document.querySelectorAll('.hits tbody tr').length === 1");
     assert!(browser.shown(".hits tbody").contains("letters/one.txt"));
     browser.value("document.querySelector('.hits a').click()");
-    browser.wait_for("document.querySelector('.hits a').innerText === 'letters/two.txt'");
+    browser.wait_for("document.querySelector('.hits a')?.innerText === 'letters/two.txt'");
     assert_eq!(browser.text("document.getElementById('key').value"), "letters/one.txt");
     browser.value("history.back()");
-    browser.wait_for("document.querySelector('.hits a').innerText === 'letters/one.txt'");
+    browser.wait_for("document.querySelector('.hits a')?.innerText === 'letters/one.txt'");
     browser.value("document.querySelector('#matches p a').click()");
-    browser.wait_for("location.pathname === '/report' && document.getElementById('cluster').hidden === false");
+    browser.wait_for("location.pathname === '/report' && !!document.querySelector('#pair h4')");
     assert_eq!(browser.shown("#cluster-title"), "letters/one.txt");
     browser.value("history.back()");
     browser.wait_for("document.querySelectorAll('#all tbody tr').length === 3");

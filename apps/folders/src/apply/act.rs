@@ -17,7 +17,7 @@ use nearkin_input::on_disk::{self, FileId};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::file_state::{FileState, owner};
 use nearkin_kit::interrupt;
-use nearkin_kit::plan::{Fate, Identity, PlannedFile, name};
+use nearkin_kit::plan::{Fate, FileIdentity, PlannedFile, name};
 
 const BLOCK_BYTES: usize = 256 << 10;
 
@@ -89,8 +89,8 @@ impl HeldFile {
         self.folder.path().join(&self.name)
     }
 
-    pub(super) fn identity(&self) -> Identity {
-        Identity::of(&self.state)
+    pub(super) fn identity(&self) -> FileIdentity {
+        FileIdentity::of(&self.state)
     }
 
     pub(super) fn state(&self) -> &FileState {
@@ -379,7 +379,7 @@ impl<'a> Actor<'a> {
         &mut self,
         deed: Deed,
         copy: &HeldFile,
-        identity: Identity,
+        identity: FileIdentity,
         place: PathBuf,
     ) -> Result<JournalEntry, Failure> {
         let (path, bytes) = (copy.path(), copy.freed());

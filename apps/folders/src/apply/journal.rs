@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use nearkin_kit::failure::Failure;
-use nearkin_kit::plan::{Identity, name};
+use nearkin_kit::plan::{FileIdentity, name};
 use nearkin_kit::scratch;
 
 /// The first line of every journal; the number is that of the format.
@@ -61,7 +61,7 @@ pub(super) struct JournalEntry {
     /// What the file takes on the disk.
     pub(super) bytes: u64,
     /// How the file at `place` is recognised.
-    pub(super) identity: Identity,
+    pub(super) identity: FileIdentity,
     pub(super) path: PathBuf,
     /// Where the file is in the meantime, or in the trash; the reason of a file that stays.
     pub(super) place: PathBuf,
@@ -82,7 +82,7 @@ impl JournalEntry {
             phase: value(&PHASES, phase)?,
             deed: value(&DEEDS, deed)?,
             bytes: bytes.parse().ok()?,
-            identity: Identity::from_text(identity)?,
+            identity: FileIdentity::from_text(identity)?,
             path: name::decode(path)?,
             place: name::decode(place)?,
         })

@@ -15,6 +15,7 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::doubts;
 use nearkin_kit::input::doubts::Doubts;
 use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
+use nearkin_kit::time;
 
 /// Maximum number of reasons to print without `--verbose`.
 const ADVICE_MAX: usize = 5;
@@ -381,7 +382,7 @@ fn print<'a>(
     output.line("")
 }
 
-/// A line for each name of a file.
+/// A line for each name of a file, with the day of its last change and its length.
 fn print_file(
     kind: &str,
     nth: usize,
@@ -389,6 +390,8 @@ fn print_file(
     similarity: SimilarityText,
     output: &mut Output,
 ) -> Result<(), Failure> {
+    let changed = u64::try_from(file.state.modified / 1_000_000).unwrap_or(0);
+    let facts = format!("{}  {:>9}", time::day(changed), output::bytes(file.state.bytes));
     for (nth_name, name) in file.names.iter().enumerate() {
         let name = visible(name.shown.as_os_str().as_encoded_bytes());
         let note = match file.program.filter(|_| nth > 0) {
@@ -397,9 +400,9 @@ fn print_file(
             None => String::new(),
         };
         if kind == "exact" {
-            output.line(format_args!("  {name}{note}"))?;
+            output.line(format_args!("  {facts}  {name}{note}"))?;
         } else {
-            output.line(format_args!("  {similarity}  {name}{note}"))?;
+            output.line(format_args!("  {similarity}  {facts}  {name}{note}"))?;
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use crate::plan::RemovalPlan;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::file_state;
 use nearkin_kit::output::{self, counted, grouped};
-use nearkin_kit::plan::{self, Fate, Identity, PlannedFile, name};
+use nearkin_kit::plan::{self, Fate, FileIdentity, PlannedFile, name};
 use nearkin_kit::target::{Target, keep_foreign};
 use nearkin_kit::{interrupt, time};
 
@@ -166,7 +166,7 @@ impl<W: Write> PlanWriter<'_, W> {
             let known = self.lasting.entry(id.device);
             *known.or_insert_with(|| file_state::has_lasting_inodes(path))
         });
-        let identity = Identity::of(&file.state).lasting(lasts);
+        let identity = FileIdentity::of(&file.state).lasting(lasts);
         for path in file.links() {
             let (bytes, path) = (file.state.bytes, path.to_owned());
             PlannedFile { line: 0, fate, bytes, path, identity, sum }

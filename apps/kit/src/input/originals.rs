@@ -20,7 +20,7 @@ use super::shards;
 use super::skips;
 use crate::failure::Failure;
 use crate::file_state::{self, FileState};
-use crate::plan::{self, Fate, Identity, PlannedFile};
+use crate::plan::{self, Fate, FileIdentity, PlannedFile};
 use crate::scratch::{self, ReadAt};
 use nearkin_input::files;
 use nearkin_input::guess::Spelling;
@@ -340,7 +340,7 @@ impl Originals {
         let key = raw::path_of(key);
         let whole = plan::below(&folder, &key);
         let real = whole.canonicalize().ok().filter(|_| !whole.is_symlink())?;
-        let identity = Identity::of(state).lasting(file_state::has_lasting_inodes(&real));
+        let identity = FileIdentity::of(state).lasting(file_state::has_lasting_inodes(&real));
         let path = if key.is_absolute() {
             real
         } else if real == whole {

@@ -80,7 +80,8 @@ fn pages() -> Vec<Route> {
     vec![
         route!(get "/", page::page, "page", "A page with a search and the live state",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
-        route!(get "/status", page::status, "status", "The state of the server and of the index as a page",
+        route!(get "/status", page::status, "status",
+            "The state of the server and of the index as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),
         route!(get "/api", page::api, "api", "The description of the API as a page",
             [(200, "HTML", Media("text/html"))], [ANY, TOKEN]),

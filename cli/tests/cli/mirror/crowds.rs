@@ -17,7 +17,7 @@ fn each_file_of_a_crowd_names_some_duplicates() {
         scratch.write(&format!("d/letters/{number:04}"), letter(number));
     }
     let ran = scratch.ok("mirror i d");
-    ran.says(&["3,000 documents added", "2,998 near-duplicates among", "2,978 more near-duplicates"]);
+    ran.says(&["3,000 documents added", "2,998 near-duplicates", "2,978 more near-duplicates"]);
     // The first ones are named in text output. All are named in JSON, each with three others.
     let (lines, counts) = scratch.mirror("j d");
     assert_eq!(count(&counts, &["added", "near_duplicates"]), [3_000, 2_998]);

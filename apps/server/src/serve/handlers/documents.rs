@@ -114,7 +114,8 @@ pub(crate) fn batch(call: &Call<'_>, body: &Body) -> Result<Json<BatchWritten>, 
     Ok(Json(BatchWritten { outcomes, change: written.change }))
 }
 
-/// The smallest `count` keys after `after` that begin with `prefix` and contain `part`, in any case.
+/// The smallest `count` keys after `after` that begin with `prefix` and contain `part`, in upper or
+/// lower case.
 fn keys_containing(
     call: &Call<'_>,
     snapshot: &Snapshot,

@@ -112,7 +112,7 @@ function summary(answer, took, contained) {
 async function find() {
   at("go").disabled = true;
   at("said").className = "";
-  at("pair").hidden = true;
+  emptied("pair").hidden = true;
   at("part").hidden = true;
   at("matches").replaceChildren();
   try {
