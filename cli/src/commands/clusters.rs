@@ -240,12 +240,12 @@ fn print(measured: &LinkedCluster, is_exact: bool, output: &mut Output) -> Resul
     }
     let chain = match measured.chained() {
         0 => String::new(),
-        chained => format!("; a chain joins {}", grouped(chained)),
+        chained => format!("; {} similar to others only", grouped(chained)),
     };
     let (first, growth, least) = (visible(representative), growth(cluster), measured.least());
     output.line(format_args!("{first}  ({growth}; least {least}{chain})"))?;
     for (key, link) in documents {
-        let mark = if link.is_direct { "" } else { "  (by a chain)" };
+        let mark = if link.is_direct { "" } else { "  (similar to others only)" };
         output.line(format_args!("  {}  {}{mark}", link.similarity_text(), visible(key)))?;
     }
     output.line("")

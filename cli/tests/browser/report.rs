@@ -389,7 +389,7 @@ fn pictures() {
          document.getElementById('similarity').scrollIntoView({behavior: 'instant'})",
     );
     save(&mut browser, "report-charts.png");
-    let pair = "document.querySelectorAll('button.row')[4].click(); \
+    let pair = "document.querySelectorAll('button.row')[1].click(); \
                 document.querySelector('.marking button').click(); \
                 document.querySelector('#cluster').scrollIntoView({behavior: 'instant'})";
     browser.open(&page, (1_280, 1_000), "light");

@@ -187,8 +187,8 @@ fn a_chain_that_joins_what_is_not_alike_is_said() {
     for options in ["--threshold 0.55", "--exact"] {
         let run = |more: &str| scratch.ok(&format!("clusters i {options}{more}"));
         let text = run("").stdout;
-        assert!(text.contains("; a chain joins 1)"), "{text}");
-        assert!(text.contains("  c  (by a chain)"), "{text}");
+        assert!(text.contains("; 1 similar to others only)"), "{text}");
+        assert!(text.contains("  c  (similar to others only)"), "{text}");
         let rows = run(" --json").objects();
         let direct: Vec<_> = rows.iter().map(|one| one["direct"].clone()).collect();
         assert_eq!(direct, [true, true, false]);

@@ -2,6 +2,7 @@
 
 use super::pass::Mirroring;
 use crate::args::mirror::Mirror;
+use nearkin_input::FULL_BUILD;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::output::Output;
 
@@ -16,6 +17,6 @@ pub(super) fn watch(_: &mut Mirroring<'_>, _: &mut Output) -> Result<(), Failure
 fn missing() -> Failure {
     Failure::new(
         "this build of nearkin has no --watch",
-        "run the command periodically (cron), or build nearkin with the feature `watch`",
+        format!("run the command periodically (cron), or in a clone of nearkin: `{FULL_BUILD}`"),
     )
 }

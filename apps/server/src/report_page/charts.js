@@ -165,7 +165,7 @@ function histogram() {
   const holder = at("histogram");
   const all = counts.reduce((sum, count) => sum + count, 0);
   if (!all) {
-    holder.append(paragraph("No two documents are similar enough to share a band."));
+    holder.append(paragraph("No two documents are similar enough to be compared."));
     return;
   }
   // Rows that share a bar; equal signatures stand alone, and so does what reaches the threshold.

@@ -181,7 +181,7 @@ function openCluster(place) {
         (cluster.free == null ? "" : ` Keeping it alone would free ${byteCount(cluster.free)}.`) +
         sample,
     ),
-    cluster.growth.length > 1 ? spark(cluster) : null,
+    cluster.growth.length > 1 && !hasFiles ? spark(cluster) : null,
     make("div", {
       id: "members",
       class: "list",

@@ -18,8 +18,8 @@ const OWN_SCRIPT: [&str; 5] = [
     include_str!("page.js"),
 ];
 const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
-const STYLE_SHA256: &str = "OrXE9lpxrVpaXw7Sli1DlnotCltOsqUYEeUKP24+uok=";
-const SCRIPT_SHA256: &str = "lzPv2QkgWlOcw5E/dRu3GPONc6irPXek5HWvWC3bsN0=";
+const STYLE_SHA256: &str = "ereDCvuiyrNZGRGg1Ap5FfcCmU1FjE4dMG36AxyAO8w=";
+const SCRIPT_SHA256: &str = "jX09n69sJXLU42R6ji076D6QHGc0hxJrQqPhAcH3kTA=";
 
 fn style() -> String {
     [web::STYLE, OWN_STYLE].concat()

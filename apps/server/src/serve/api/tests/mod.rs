@@ -56,7 +56,7 @@ fn the_description_has_every_route_and_nothing_else() {
         .map(|route| (route.method.to_owned(), guard::described(route.path)))
         .collect();
     assert_eq!(found, expected);
-    assert_eq!(found.len(), 18);
+    assert_eq!(found.len(), 20);
 }
 
 /// Checks that every `$ref` of the description can be resolved.
