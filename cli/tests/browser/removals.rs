@@ -26,12 +26,12 @@ const BOXES: &str = "[...document.querySelectorAll('#members input')]";
 
 /// What a plan does to each file, by name.
 fn fates(plan: &str) -> Vec<(&str, &str)> {
-    let lines = plan.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).skip(1);
+    let lines = plan.lines().filter(|line| !line.starts_with('#'));
     lines
-        .filter_map(|line| line.split_once('\t'))
-        .collect::<Vec<_>>()
-        .iter()
-        .map(|(fate, rest)| (*fate, rest.split('\t').nth(1).unwrap()))
+        .filter_map(|line| {
+            let mut parts = line.split('\t');
+            Some((parts.next()?, parts.nth(1)?))
+        })
         .collect()
 }
 
@@ -88,27 +88,22 @@ fn a_plan_removes_files_and_brings_them_back() {
     checks::page(&mut browser);
     // The plan is copied and saved as it is shown, and the command takes it.
     browser.value(
-        "navigator.clipboard.writeText = (text) => { window.copied = text; \
-         return Promise.resolve(); }; document.getElementById('plan-copy').click()",
+        "navigator.clipboard.writeText = async (text) => { window.copied = text; }; \
+         document.getElementById('plan-copy').click()",
     );
     browser.wait_for("document.getElementById('plan-count').innerText.endsWith('lines copied')");
     let plan = saved(&mut browser, "plan-save");
     assert_eq!(browser.text("window.copied"), plan);
-    fs::write(scratch.path("plan.txt"), plan).unwrap();
+    let folder = scratch.path("").canonicalize().unwrap();
     let steps = browser.shown("#plan ol");
-    assert!(
-        steps.contains(&format!("cd {}", scratch.path("").canonicalize().unwrap().display())),
-        "{steps}"
-    );
+    assert!(steps.contains(&format!("cd {}", folder.display())), "{steps}");
     assert!(steps.contains("nearkin apply ~/Downloads/plan.txt --undo"), "{steps}");
+    fs::write(scratch.path("plan.txt"), plan).unwrap();
+    let there = || ["a.txt", "b.txt", "c.txt", "line\nend.txt"].map(|name| path(name).exists());
     scratch.run("apply plan.txt");
-    let there = |name: &str| path(name).exists();
-    assert_eq!(
-        ["a.txt", "b.txt", "c.txt", "line\nend.txt"].map(there),
-        [false, true, false, false]
-    );
+    assert_eq!(there(), [false, true, false, false]);
     scratch.run("apply plan.txt --undo");
-    assert_eq!(["a.txt", "b.txt", "c.txt", "line\nend.txt"].map(there), [true; 4]);
+    assert_eq!(there(), [true; 4]);
     browser.value("document.getElementById('plan-clear').click()");
     assert_eq!(browser.value("document.getElementById('removals').hidden"), true);
     assert_eq!(browser.value(&format!("{BOXES}.some((box) => box.checked)")), false);

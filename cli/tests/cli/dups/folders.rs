@@ -9,12 +9,16 @@ fn fill(scratch: &Scratch, folder: &str, numbers: impl IntoIterator<Item = u32>)
     }
 }
 
-/// What is printed, with sizes left out.
+/// What is printed, with sizes and days left out.
 fn printed(scratch: &Scratch, arguments: &str) -> Vec<String> {
     let ran = scratch.ok(&format!("dups {arguments} --exact"));
     let text = slashes(&ran.stdout);
     let lines = text.lines().filter(|line| !line.is_empty());
-    lines.map(|line| line.split([',', '(']).next().unwrap().trim().to_owned()).collect()
+    let name = |line: &str| match line.strip_prefix("  ") {
+        Some(row) => row.rsplit("  ").next().unwrap().to_owned(),
+        None => line.split([',', '(']).next().unwrap().trim().to_owned(),
+    };
+    lines.map(name).collect()
 }
 
 #[test]

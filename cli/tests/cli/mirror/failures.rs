@@ -207,6 +207,6 @@ fn a_scanned_pdf_says_that_it_has_no_text_layer() {
     ran.says(&["1 removed", "no text layer"]);
     let no_text = "skipped d/a.pdf: no text layer (scanned pages, it seems: an OCR program such as";
     scratch.write_old(&[("d/b.pdf", "%PDF-1.7\n")]);
-    scratch.ok("mirror i d --pdf-command true").says(&["1 no text layer"]);
+    scratch.ok("mirror i d --pdf-command true").says(&["2 no text layer"]);
     scratch.ok("add j d --pdf-command true").says(&[no_text]);
 }
