@@ -58,6 +58,7 @@ impl FileIdentity {
     }
 
     /// Without the number of the inode, if that does not last.
+    #[must_use]
     pub fn lasting(self, lasts: bool) -> Self {
         Self { id: self.id.filter(|_| lasts), ..self }
     }

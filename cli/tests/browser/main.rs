@@ -6,6 +6,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "a test that panics has failed, and its scratch files are no index"
 )]
 

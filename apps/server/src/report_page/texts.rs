@@ -20,8 +20,8 @@ pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
 const TEXTS_BYTES_MAX: usize = 12 << 20;
 
 /// Reads the documents: first two per cluster, then a third one per cluster, and so on. Keeps texts
-/// until the limit is reached; equal ones are stored once. `keys` holds the keys of the documents of
-/// each cluster.
+/// until the limit is reached; equal ones are stored once. `keys` holds the keys of the documents
+/// of each cluster.
 pub(super) fn read(
     snapshot: &Snapshot,
     settings: &PageSettings,
