@@ -12,7 +12,7 @@ use crate::index::merge::parameters::write_parameters;
 use crate::index::state::core::Core;
 use crate::index::state::options::Options;
 use crate::index::state::versions::{LiveSegment, Snapshot, State};
-use crate::storage::lock::Lock;
+use crate::storage::lock::{Lock, LockPlace};
 use crate::storage::names::{Ending, Names, tmp_of};
 use crate::storage::{File, Guarded, OpenMode, Storage, publish};
 use crate::{Error, ErrorKind, OrIo, Result};
@@ -62,7 +62,7 @@ fn write_rest(core: &Core, snapshot: &Snapshot, target: &CopyTarget) -> Result<R
     let segments = snapshot.state.segments.iter().map(|live| live.entry).collect();
     let row = Row { floor: snapshot.visible, wal: None, file_next, segments, ..row };
     let (storage, names) = (Arc::clone(&target.storage), target.names.clone());
-    let copy = assemble(storage, names, None, core.options.clone(), row);
+    let copy = assemble(storage, names, &Arc::default(), core.options.clone(), row);
     open::open_segments(&copy, &[])?;
     let (segments, memtable) =
         (copy.state().segments.clone(), Arc::clone(&snapshot.state.memtable));
@@ -89,22 +89,23 @@ pub(in crate::index) fn begin_copy(core: &Core, dir: &Path) -> Result<CopyTarget
     refuse_all(&*target, dir, None)?;
     let names = Names::new(dir);
     let mut storage = make_folders(&target, &names)?;
-    let lock = match take_lock(&*storage, &names) {
+    let lock = match take_lock(&*storage, &names, core.options.lock_wait.unwrap_or_default()) {
         // On a file system without locks, the copy can only be read.
         Err(error) if error.io_kind() == Some(io::ErrorKind::Unsupported) => None,
-        taken => Some(Arc::new(taken?)),
+        taken => Some(LockPlace::holding(taken?)),
     };
     if let Some(lock) = &lock {
         storage = Arc::new(Guarded::by(lock, storage));
     }
-    refuse_all(&*storage, dir, lock.as_deref())?;
+    let own = lock.as_ref().and_then(|place| place.held());
+    refuse_all(&*storage, dir, own.as_deref())?;
     Ok(CopyTarget { storage, links: !is_temporary, names, _lock: lock })
 }
 
 /// Flushes, and returns the catalog's row together with the state that it describes. After the
 /// flush the WAL is empty, so the row of the copy lists none.
 fn flushed_state(core: &Core) -> Result<(Row, Arc<State>)> {
-    let mut writer = core.writer();
+    let mut writer = core.to_write()?;
     flush::flush_locked(core, &mut writer, NextWal::None)?;
     let row = Row { wal: None, ..writer.catalog.row().clone() };
     Ok((row, core.state()))
@@ -132,7 +133,7 @@ pub(in crate::index) struct CopyTarget {
     names: Names,
     /// While this lock is held, no other process can create an index or a copy in the folder.
     /// `None` if the file system has no locks.
-    _lock: Option<Arc<Lock>>,
+    _lock: Option<Arc<LockPlace>>,
 }
 
 impl CopyTarget {
@@ -160,7 +161,7 @@ impl CopyTarget {
         catalog::create(&*self.storage, &self.names.catalog(), row)?;
         // Opens the copy as any reader would, to check that it is whole.
         let dir = self.names.root();
-        let (copy, _) = follow::open(&self.storage, dir, &Options::default())?;
+        let (copy, _) = follow::open(&self.storage, dir, &Options::default(), None)?;
         if copy.snapshot().len()
             != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>()
         {
