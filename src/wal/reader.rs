@@ -122,10 +122,16 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// The log after this process has written to it and synced it, up to `end` and `change`. `mark`
-    /// says whether the last record is a mark.
-    pub(crate) fn after_writing(self, end: u64, change: u64, is_marked: bool) -> Self {
-        Self { offset: end, change, horizon: end, is_marked, ..self }
+    /// The log after this process has written to it, up to `end` and `change`, and synced it up to
+    /// `horizon`.
+    pub(crate) fn after_writing(
+        self,
+        end: u64,
+        change: u64,
+        horizon: u64,
+        is_marked: bool,
+    ) -> Self {
+        Self { offset: end, change, horizon, is_marked, ..self }
     }
 
     /// Reads all of a log that has no writer, and decides which of its records count.
@@ -146,6 +152,11 @@ impl LogReader {
     /// The offset after the last record that was taken.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// The offset up to which the records that were taken say that the log is synced.
+    pub(crate) fn horizon(&self) -> u64 {
+        self.horizon
     }
 
     /// Whether everything before that offset is known to be synced.

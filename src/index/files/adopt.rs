@@ -54,6 +54,8 @@ pub(crate) fn adopt_from(
         return Ok(Imported::default());
     }
     let mut writer = turn.map_or_else(|| core.to_write(), Ok)?;
+    // Dropped before the turn ends: what is not adopted is deleted.
+    let copied = copied;
     // After this flush there is no WAL, so the commit below is the whole change.
     flush::flush_locked(core, &mut writer, NextWal::None)?;
     commit::refuse_if_stopped(core)?;

@@ -138,9 +138,7 @@ fn begin_with(core: &Core, turns: &Turns, writer: &mut Writer, lock: Lock) -> Re
 /// Reads what other processes have written, and makes the log ready to append to.
 fn enter(core: &Core, turns: &Turns, writer: &mut Writer) -> Result<()> {
     let mut follower = turns.follower();
-    let next = follower.refresh(core, writer, Some(Beside::Us))?;
-    let others_committed = next.is_some();
-    if let Some(next) = next {
+    if let Some(next) = follower.refresh(core, writer, Some(Beside::Us))? {
         take_over(core, writer, next);
     }
     let is_marked = follower.tail.as_ref().is_none_or(LogReader::is_marked);
@@ -150,14 +148,13 @@ fn enter(core: &Core, turns: &Turns, writer: &mut Writer) -> Result<()> {
         follower.catalog_hash = 0;
         return open::recover(core, writer, bytes_cut);
     }
-    if others_committed {
-        open::look_for_spare(core, writer)?;
-    }
+    // A process that was killed before it wrote to the log may have left files, too.
+    open::look_for_spare(core, writer)?;
     let row = writer.catalog.row();
     let (Some(entry), Some(tail)) = (row.wal, &follower.tail) else { return Ok(()) };
     let (identity, end) = (core.wal_identity(entry, row.floor), tail.offset());
     let wal = Wal::resume(&*core.storage, tail.path(), &identity, end)?;
-    core.group.restart(Some(Arc::clone(wal.file())), writer.mark(end));
+    core.group.resume(Arc::clone(wal.file()), writer.mark(end), tail.horizon());
     writer.wal = Some(wal);
     Ok(())
 }
@@ -210,7 +207,8 @@ fn followed(core: &Core, writer: &Writer, is_marked: bool) -> Result<(u64, Optio
         let path = core.names.numbered(entry.number, Ending::Wal);
         let identity = core.wal_identity(entry, row.floor);
         let log = LogReader::open(&*core.storage, &path, &identity)?;
-        Ok(log.after_writing(wal.end(), writer.change, is_marked))
+        let horizon = core.group.horizon();
+        Ok(log.after_writing(wal.end(), writer.change, horizon, is_marked))
     };
     let tail = row.wal.zip(writer.wal.as_ref()).map(|(entry, wal)| open(entry, wal));
     Ok((hash, tail.transpose()?))

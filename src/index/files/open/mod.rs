@@ -376,13 +376,15 @@ pub(crate) fn recover(core: &Core, writer: &mut Writer, bytes_cut: u64) -> Resul
     Ok(())
 }
 
-/// Finds the spare log after another process has written, and deletes what that one could not,
-/// unless a compaction is running, whose output is not listed yet.
+/// Finds the spare log, the next file number, and files that other processes have left. Deletes
+/// these, unless a compaction is running, whose output is not listed yet.
 pub(crate) fn look_for_spare(core: &Core, writer: &mut Writer) -> Result<()> {
     let litter = Litter::find(&*core.storage, &core.names, writer.catalog.row())?;
     writer.file_next = writer.file_next.max(litter.number_next);
     writer.spare = litter.spare;
-    if let Some(_claim) = compaction::claim(core)? {
+    if !litter.is_empty()
+        && let Some(_claim) = compaction::claim(core)?
+    {
         litter.sweep(&*core.storage)?;
     }
     Ok(())
