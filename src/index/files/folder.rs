@@ -111,16 +111,17 @@ pub(crate) fn take_lock(storage: &dyn Storage, names: &Names, wait: Duration) ->
     // Of all that wait, one at a time looks for the lock. The writer sees by this that it is
     // awaited, and gets no further turn before that one has had its own.
     let waiting = names.waiting_lock();
-    let mut next = None;
+    let (mut next, mut is_queued) = (None, true);
     while begun.elapsed() < wait {
         if next.is_none() {
             match storage.lock(&waiting) {
                 Ok(lock) => next = Some(lock),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(crate::io_error("lock", &waiting, error)),
+                // The index is being created, or is on a file system without locks.
+                Err(_) => is_queued = false,
             }
         }
-        if next.is_some()
+        if (next.is_some() || !is_queued)
             && let Some(lock) = try_lock(storage, names)?
         {
             return Ok(lock);

@@ -363,12 +363,7 @@ fn flush_replayed(core: &Core, writer: &mut Writer) -> Result<()> {
 /// Sweeps and flushes after the end of a process that wrote, once all that counts of its log was
 /// replayed.
 pub(crate) fn recover(core: &Core, writer: &mut Writer, bytes_cut: u64) -> Result<()> {
-    let litter = Litter::find(&*core.storage, &core.names, writer.catalog.row())?;
-    writer.file_next = writer.file_next.max(litter.number_next);
-    writer.spare = litter.spare;
-    for folder in &litter.folders_missing {
-        create_dirs(&*core.storage, folder).or_io("create", folder)?;
-    }
+    let litter = look(core, writer)?;
     let changes = writer.change - writer.catalog.row().floor;
     let files_swept = litter.sweep(&*core.storage)?;
     flush_replayed(core, writer)?;
@@ -376,12 +371,21 @@ pub(crate) fn recover(core: &Core, writer: &mut Writer, bytes_cut: u64) -> Resul
     Ok(())
 }
 
-/// Finds the spare log, the next file number, and files that other processes have left. Deletes
-/// these, unless a compaction is running, whose output is not listed yet.
-pub(crate) fn look_for_spare(core: &Core, writer: &mut Writer) -> Result<()> {
+/// Looks for files that the catalog does not list, and creates folders that are missing.
+fn look(core: &Core, writer: &mut Writer) -> Result<Litter> {
     let litter = Litter::find(&*core.storage, &core.names, writer.catalog.row())?;
     writer.file_next = writer.file_next.max(litter.number_next);
     writer.spare = litter.spare;
+    for folder in &litter.folders_missing {
+        create_dirs(&*core.storage, folder).or_io("create", folder)?;
+    }
+    Ok(litter)
+}
+
+/// Finds the spare log, the next file number, and files that other processes have left. Deletes
+/// these, unless a compaction is running, whose output is not listed yet.
+pub(crate) fn look_for_spare(core: &Core, writer: &mut Writer) -> Result<()> {
+    let litter = look(core, writer)?;
     if !litter.is_empty()
         && let Some(_claim) = compaction::claim(core)?
     {

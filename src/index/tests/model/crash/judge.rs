@@ -281,11 +281,13 @@ impl Judge<'_> {
         let kind = made.expect_err("an index without a catalog is no empty folder").kind();
         assert_eq!(kind, ErrorKind::Corrupt);
         assert_eq!(disk.snapshot_of_files(), without, "nothing is removed");
-        // The catalog is an older one.
-        let disk = copy_of(files);
-        disk.overwrite(&catalog_path(), catalog_before);
-        let opened = bench.open(&disk).expect_err("an older catalog does not open");
-        assert_eq!(opened.kind(), ErrorKind::Corrupt);
+        // The catalog is an older one. (A shared handle goes on with the log that is there.)
+        if files[&catalog_path()] != catalog_before {
+            let disk = copy_of(files);
+            disk.overwrite(&catalog_path(), catalog_before);
+            let opened = bench.open(&disk).expect_err("an older catalog does not open");
+            assert_eq!(opened.kind(), ErrorKind::Corrupt);
+        }
         // A bit of the catalog's row is wrong, but redb accepts it.
         let disk = copy_of(files);
         let row = catalog::load(&disk, &catalog_path()).expect("a catalog");
