@@ -107,6 +107,19 @@ impl Wal {
         })
     }
 
+    /// Opens a log to append after its records, which end at `end`, are all synced, and of which no
+    /// other handle appends.
+    pub(crate) fn resume(
+        storage: &dyn Storage,
+        path: &Path,
+        identity: &WalIdentity,
+        end: u64,
+    ) -> Result<Self> {
+        let file = storage.open(path, OpenMode::ReadWrite).or_io("open", path)?;
+        let (path, salt, length) = (path.to_path_buf(), identity.salt, identity.length);
+        Ok(Self { file, path, salt, length, end })
+    }
+
     fn create_as(
         storage: &dyn Storage,
         tmp: &Path,

@@ -4,11 +4,11 @@
 //! because this type does the check, no caller can forget it. After a shutdown the folder is
 //! released, and all calls are refused.
 
-use super::lock::{Lock, LockLost};
+use super::lock::{Lock, LockLost, LockPlace};
 use super::{Counters, DirEntry, File, OpenMode, Storage};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock, TryLockError, Weak};
+use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 
 /// The storage of an open index.
 #[derive(Debug)]
@@ -16,14 +16,14 @@ pub(crate) struct Guarded {
     /// `None` after the folder was released. The `RwLock` is held only while this field is read or
     /// set.
     storage: RwLock<Option<Arc<dyn Storage>>>,
-    /// Weak, because open files hold the storage: a file that outlives the handle must not keep the
-    /// index locked.
-    lock: Weak<Lock>,
+    /// Empty after the end of the handle, which open files may outlive, and between the turns of a
+    /// shared handle.
+    lock: Arc<LockPlace>,
 }
 
 impl Guarded {
-    pub(crate) fn by(lock: &Arc<Lock>, storage: Arc<dyn Storage>) -> Self {
-        Self { storage: RwLock::new(Some(storage)), lock: Arc::downgrade(lock) }
+    pub(crate) fn by(lock: &Arc<LockPlace>, storage: Arc<dyn Storage>) -> Self {
+        Self { storage: RwLock::new(Some(storage)), lock: Arc::clone(lock) }
     }
 
     fn storage(&self) -> io::Result<Arc<dyn Storage>> {
@@ -38,7 +38,7 @@ impl Guarded {
 
     /// The storage, if the lock is still held.
     fn checked(&self) -> io::Result<Arc<dyn Storage>> {
-        self.lock.upgrade().ok_or(LockLost::Released)?.check()?;
+        self.lock.held().ok_or(LockLost::Released)?.check()?;
         self.storage()
     }
 }
@@ -46,7 +46,7 @@ impl Guarded {
 impl Storage for Guarded {
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
         let storage = RwLock::new(Some(self.storage()?.hold(dir)?));
-        Ok(Arc::new(Self { storage, lock: Weak::clone(&self.lock) }))
+        Ok(Arc::new(Self { storage, lock: Arc::clone(&self.lock) }))
     }
 
     fn is_at(&self, dir: &Path) -> io::Result<bool> {

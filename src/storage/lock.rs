@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, TryLockError};
 
 /// Why a lock no longer excludes other writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,5 +101,42 @@ impl Lock {
 impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Lock")
+    }
+}
+
+/// The place of the lock of a handle: empty while the handle holds none. The handle, its storage and
+/// its open files share it, so that all of them see when the lock is released.
+#[derive(Debug, Default)]
+pub(crate) struct LockPlace(RwLock<Option<Arc<Lock>>>);
+
+impl LockPlace {
+    pub(crate) fn holding(lock: Lock) -> Arc<Self> {
+        Arc::new(Self(RwLock::new(Some(Arc::new(lock)))))
+    }
+
+    /// The lock, if it is held now. While the result lives, the lock is not released.
+    pub(crate) fn held(&self) -> Option<Arc<Lock>> {
+        match self.0.try_read() {
+            Ok(lock) => lock.clone(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().clone(),
+            // The lock is being taken or released. (A forked child must not wait for that.)
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    pub(crate) fn set(&self, lock: Option<Arc<Lock>>) -> Option<Arc<Lock>> {
+        std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), lock)
+    }
+}
+
+/// Releases the lock of a handle when the handle is dropped. (Open files may outlive it.)
+#[derive(Debug, Default)]
+pub(crate) struct ReleaseOnDrop(pub(crate) Option<Arc<LockPlace>>);
+
+impl Drop for ReleaseOnDrop {
+    fn drop(&mut self) {
+        if let Some(place) = &self.0 {
+            place.set(None);
+        }
     }
 }

@@ -51,6 +51,16 @@ impl Names {
         self.root.join("lock")
     }
 
+    /// Locked by the process that gets the lock next.
+    pub(crate) fn waiting_lock(&self) -> PathBuf {
+        self.wal_dir().join("waiting.lock")
+    }
+
+    /// Locked by the shared handle that compacts.
+    pub(crate) fn merging_lock(&self) -> PathBuf {
+        self.segments_dir().join("merging.lock")
+    }
+
     pub(crate) fn parameters(&self) -> PathBuf {
         self.root.join(PARAMETERS)
     }

@@ -74,6 +74,9 @@ table! {
     event {
         STALL_MILLIS: u64 = 0;
     }
+    folder {
+        LOOK_MIN_MICROS: u64 = 50;
+    }
     follow {
         PAUSE_MILLIS: u64 = 0;
     }

@@ -38,7 +38,7 @@ pub(crate) enum Look {
 }
 
 /// A log that this process does not append to, with a read position.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LogReader {
     file: Arc<dyn File>,
     path: PathBuf,
@@ -48,6 +48,9 @@ pub(crate) struct LogReader {
     /// The last change that was taken.
     change: u64,
     horizon: u64,
+    /// Whether everything before the position is known to be synced: no record was taken yet, or
+    /// the last one says so.
+    is_marked: bool,
 }
 
 /// New records since the last read, in order.
@@ -113,9 +116,22 @@ impl LogReader {
             offset: RECORDS_BEGIN,
             change: identity.floor,
             horizon: RECORDS_BEGIN,
+            is_marked: true,
         };
         reader.check_identity()?;
         Ok(reader)
+    }
+
+    /// The log after this process has written to it, up to `end` and `change`, and synced it up to
+    /// `horizon`.
+    pub(crate) fn after_writing(
+        self,
+        end: u64,
+        change: u64,
+        horizon: u64,
+        is_marked: bool,
+    ) -> Self {
+        Self { offset: end, change, horizon, is_marked, ..self }
     }
 
     /// Reads all of a log that has no writer, and decides which of its records count.
@@ -131,6 +147,21 @@ impl LogReader {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The offset after the last record that was taken.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The offset up to which the records that were taken say that the log is synced.
+    pub(crate) fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// Whether everything before that offset is known to be synced.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.is_marked
     }
 
     /// Checks that the file is still the log that was opened, in its full length. If this succeeds
@@ -207,6 +238,8 @@ impl LogReader {
         }
         if let Some(last) = records.last() {
             (self.offset, self.change) = (last.end, last.header.change);
+            let begin = last.end.saturating_sub(last.header.record_bytes());
+            self.is_marked = last.header.kind == RecordKind::Idle && last.header.horizon == begin;
         }
         self.horizon = horizon;
         Ok(Records { bytes, taken: records, bytes_cut })

@@ -31,6 +31,7 @@ mod reopen;
 mod scale;
 #[cfg(feature = "serde")]
 mod serde;
+mod shared;
 mod sketching;
 #[cfg(target_os = "linux")]
 mod strace;

@@ -11,6 +11,7 @@ mod ours;
 mod report;
 mod results;
 mod scripts;
+mod shared;
 mod tables;
 mod text;
 
@@ -19,6 +20,9 @@ use results::{Result, Results};
 use std::process::Command;
 
 fn main() -> Result<()> {
+    if shared::write()? {
+        return Ok(());
+    }
     let options = Options::read();
     match options.stages.as_slice() {
         [stage] => run(stage, &options),
@@ -41,6 +45,7 @@ fn run(stage: &str, options: &Options) -> Result<()> {
         "ours" => ours::run(options, &mut results)?,
         "large" => large::run(options, &mut results)?,
         "memory" => large::gaoya(options, &mut results)?,
+        "shared" => shared::run(options, &mut results)?,
         "text" => text::run(options, &mut results)?,
         "scripts" => scripts::run(options, &mut results)?,
         _ => return report::run(options),

@@ -3,7 +3,8 @@
 use clap::Parser;
 use std::path::PathBuf;
 
-pub const STAGES: [&str; 7] = ["tables", "ours", "large", "memory", "text", "scripts", "report"];
+pub const STAGES: [&str; 8] =
+    ["tables", "ours", "large", "memory", "shared", "text", "scripts", "report"];
 
 /// Measures Nearkin and its rivals.
 ///
@@ -12,6 +13,7 @@ pub const STAGES: [&str; 7] = ["tables", "ours", "large", "memory", "text", "scr
 ///   ours       Nearkin alone: group commit, crashes, pairs, reading while writing, dead documents
 ///   large      Nearkin alone at the largest size: memory, write amplification, growth
 ///   memory     gaoya alone, at the same size if the memory is there
+///   shared     eight processes that write to one index, beside SQLite
 ///   text       from text: sketching, Nearkin, sketchir; datasketch, rensa and Lance by --python
 ///   scripts    text to signature by script, beside gaoya on the same words
 ///   report     prints the results of all stages as tables, for docs/reports/BENCHMARKS.md
@@ -42,6 +44,9 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = count)]
     #[arg(default_value = "1M", default_value_if("quick", "true", "10k"))]
     pub ours: u32,
+    /// Inserts of each process of stage `shared`
+    #[arg(long, value_name = "N", default_value = "1000", default_value_if("quick", "true", "50"))]
+    pub shared: u32,
     /// Documents of stage `text`
     #[arg(long, value_name = "N", value_parser = count)]
     #[arg(default_value = "100k", default_value_if("quick", "true", "2k"))]

@@ -1,7 +1,7 @@
 //! The public handle. Every method only delegates to the layers below.
 
 use crate::index::files::copy::backup;
-use crate::index::files::{folder, inspect, open};
+use crate::index::files::{folder, inspect, open, turns};
 use crate::index::maintain::background::Background;
 use crate::index::maintain::steps;
 use crate::index::merge::commit;
@@ -22,6 +22,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 mod copies;
 pub(in crate::index) mod life;
@@ -108,7 +109,7 @@ impl Index {
         params: &Params,
         options: Options,
     ) -> Result<Self> {
-        Self::start(open::open_or_create(&Core::disk(), dir.as_ref(), params, options)?)
+        Self::open_or_create_on(Core::disk(), dir.as_ref(), params, options)
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a disk is made for the call")]
@@ -118,12 +119,34 @@ impl Index {
         params: &Params,
         options: Options,
     ) -> Result<Self> {
-        Self::start(open::create(&storage, dir, params, options)?)
+        Self::start(if options.shared {
+            turns::create_shared(&storage, dir, params, &options)?
+        } else {
+            open::create(&storage, dir, params, options)?
+        })
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "a disk is made for the call")]
+    pub(crate) fn open_or_create_on(
+        storage: Arc<dyn Storage>,
+        dir: &Path,
+        params: &Params,
+        options: Options,
+    ) -> Result<Self> {
+        Self::start(if options.shared {
+            turns::open_or_create_shared(&storage, dir, params, &options)?
+        } else {
+            open::open_or_create(&storage, dir, params, options)?
+        })
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a disk is made for the call")]
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
-        Self::start(open::open(&storage, dir, options)?)
+        Self::start(if options.shared {
+            turns::open_shared(&storage, dir, &options)?
+        } else {
+            open::open(&storage, dir, options)?
+        })
     }
 
     /// The core, for modules of this crate that write through it.
@@ -297,6 +320,32 @@ impl Index {
         commit::refuse_in_child(&self.core)
     }
 
+    /// Sees what other processes have written since, through a handle with
+    /// [`Options::shared`](crate::Options::shared). Returns whether there was anything new; false
+    /// for any other handle, which has the index to itself.
+    ///
+    /// After `Ok`, queries see every change that another process had acknowledged before the call:
+    /// under [`Durability::Sync`](crate::Durability::Sync) at once, otherwise as soon as it is
+    /// durable. A write through this handle sees all of them in any case. Costs 50 us if nothing
+    /// has changed, otherwise as much as [`Reader::refresh`](crate::Reader::refresh).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reader::refresh`](crate::Reader::refresh); the handle keeps its state.
+    pub fn refresh(&self) -> Result<bool> {
+        turns::refresh(&*self.here()?)
+    }
+
+    /// Refreshes until the change of this number is visible, for at most `wait`; returns whether it
+    /// is. A process that was told of a change of another one waits for it by this.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::refresh`].
+    pub fn refresh_until(&self, change: u64, wait: Duration) -> Result<bool> {
+        turns::refresh_until(&*self.here()?, change, wait)
+    }
+
     /// Makes every write before the call durable, whatever the durability of the handle; returns
     /// the number of the last durable change. A [`Reader`](crate::Reader) of the same machine sees
     /// these writes at its next refresh (unless the log is full).
@@ -325,7 +374,7 @@ impl Index {
     /// `Io` (nothing has changed), `Corrupt`, `Unknown`, `Poisoned`.
     pub fn flush(&self) -> Result<()> {
         let core = self.here()?;
-        flush::flush_locked(&core, &mut core.writer(), NextWal::None)
+        flush::flush_locked(&core, &mut *core.to_write()?, NextWal::None)
     }
 
     /// Merges everything into one segment without dead documents. Blocks neither readers nor

@@ -40,12 +40,22 @@ pub(crate) fn adopt_from(
 ) -> Result<Imported> {
     commit::refuse_if_stopped(core)?;
     // Dropping `copied` deletes the copies that are not adopted.
-    let copied = paths.iter().map(|path| copy_sealed(core, from, path));
+    // A shared handle copies during its turn: another process would sweep what no catalog lists.
+    let mut turn = core.turns.is_some().then(|| core.to_write()).transpose()?;
+    let copied = paths.iter().map(|path| {
+        let number = match &mut turn {
+            Some(writer) => writer.next_number(),
+            None => core.writer().next_number(),
+        };
+        copy_sealed(core, from, path, number)
+    });
     let copied = copied.collect::<Result<Vec<_>>>()?;
     if copied.is_empty() {
         return Ok(Imported::default());
     }
-    let mut writer = core.writer();
+    let mut writer = turn.map_or_else(|| core.to_write(), Ok)?;
+    // Dropped before the turn ends: what is not adopted is deleted.
+    let copied = copied;
     // After this flush there is no WAL, so the commit below is the whole change.
     flush::flush_locked(core, &mut writer, NextWal::None)?;
     commit::refuse_if_stopped(core)?;
@@ -68,14 +78,18 @@ pub(crate) fn adopt_from(
 
 /// Copies a sealed segment into this index. The segment is checked when it is read, and again
 /// after it was written. The copy is deleted unless it is adopted.
-fn copy_sealed(core: &Core, from: &Arc<dyn Storage>, path: &Path) -> Result<LiveSegment> {
+fn copy_sealed(
+    core: &Core,
+    from: &Arc<dyn Storage>,
+    path: &Path,
+    number: u64,
+) -> Result<LiveSegment> {
     let (header, listed) = describe(&**from, path)?;
     if header.params_id != core.shape.params_id {
         return Err(Error::about(ErrorKind::Mismatch, path, "a segment of other parameters"));
     }
     let shape = shape_of(&core.params, header.uuid);
     let sealed = Segment::open(&**from, path, &listed, &shape, core.options.read_mode)?;
-    let number = core.writer().next_number();
     let target = core.names.numbered(number, Ending::Segment);
     let write_bytes = core.options.compaction_write_bytes;
     let built = sealed.rebind(&core.storage, &target, number, &core.shape, write_bytes)?;

@@ -9,7 +9,7 @@ use crate::sync::thread;
 use crate::{Error, ErrorKind, Result};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Maximum number of attempts of a writer to take the lock while readers probe it. A probe takes
 /// microseconds.
@@ -18,6 +18,9 @@ const ATTEMPTS: u32 = 200;
 /// Base of the pause between two retries. Zero in tests, since operations of the simulated disk
 /// take no time.
 pub(crate) const PAUSE: Duration = Duration::from_millis(small!(follow::PAUSE_MILLIS, 1));
+
+/// Minimum time between two looks of a process that waits for the lock.
+const LOOK_MIN: Duration = Duration::from_micros(small!(folder::LOOK_MIN_MICROS, 200));
 
 /// Whether the folder has an index: see [`crate::Index::exists`].
 pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
@@ -99,19 +102,62 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
     Ok(false)
 }
 
-/// Takes the writer's lock. Readers that probe the lock hold it in shared mode for a moment, so the
-/// attempt is repeated while only readers hold it.
-pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
+/// Takes the writer's lock, and waits for it at most this long.
+pub(crate) fn take_lock(storage: &dyn Storage, names: &Names, wait: Duration) -> Result<Lock> {
+    if let Some(lock) = try_lock(storage, names)? {
+        return Ok(lock);
+    }
+    let begun = Instant::now();
+    // Of all that wait, one at a time looks for the lock. The writer sees by this that it is
+    // awaited, and gets no further turn before that one has had its own.
+    let waiting = names.waiting_lock();
+    let (mut next, mut is_queued) = (None, true);
+    while begun.elapsed() < wait {
+        if next.is_none() {
+            match storage.lock(&waiting) {
+                Ok(lock) => next = Some(lock),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The index is being created, or is on a file system without locks.
+                Err(_) => is_queued = false,
+            }
+        }
+        if (next.is_some() || !is_queued)
+            && let Some(lock) = try_lock(storage, names)?
+        {
+            return Ok(lock);
+        }
+        thread::sleep(pause(begun.elapsed(), next.is_some()));
+    }
+    match storage.lock(&names.lock()) {
+        Ok(lock) => Ok(lock),
+        Err(error) if HeldHere::caused(&error) => {
+            let what = "this process has the index open already; close that handle, or share it";
+            Err(Error::about(ErrorKind::Locked, names.root(), what))
+        }
+        Err(_) => Err(busy(storage, names)),
+    }
+}
+
+/// The pause between two looks for a lock. Who waits longer looks more often, and so is likelier to
+/// be next; who waits for seconds waits for a process that keeps the lock.
+fn pause(waited: Duration, is_next: bool) -> Duration {
+    if waited > Duration::from_secs(2) {
+        return Duration::from_millis(10);
+    }
+    let millis = u32::try_from(waited.as_millis()).unwrap_or(u32::MAX);
+    let pause = Duration::from_millis(2) / (1 + millis / 4);
+    if is_next { LOOK_MIN } else { pause.max(LOOK_MIN) }
+}
+
+/// Takes the writer's lock if no other writer holds it. Readers that probe the lock hold it in
+/// shared mode for a moment, so the attempt is repeated while only readers hold it.
+pub(crate) fn try_lock(storage: &dyn Storage, names: &Names) -> Result<Option<Lock>> {
     let path = names.lock();
     let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
     for _ in 0..ATTEMPTS {
         match storage.lock(&path) {
-            Ok(lock) => return Ok(lock),
-            Err(error) if HeldHere::caused(&error) => {
-                let what =
-                    "this process has the index open already; close that handle, or share it";
-                return Err(Error::about(ErrorKind::Locked, names.root(), what));
-            }
+            Ok(lock) => return Ok(Some(lock)),
+            Err(error) if HeldHere::caused(&error) => break,
             Err(error) if !is_busy(&error) => return Err(crate::io_error("lock", &path, error)),
             Err(_) => {}
         }
@@ -122,7 +168,7 @@ pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
         }
         thread::sleep(PAUSE);
     }
-    Err(busy(storage, names))
+    Ok(None)
 }
 
 /// Whether a process writes the index. The probe takes the lock in shared mode for a moment; a

@@ -1,5 +1,6 @@
 //! The end of a handle: closing and shutdown.
 
+use super::turns;
 use crate::format::catalog::Row;
 use crate::index::maintain::background::Background;
 use crate::index::merge::commit;
@@ -12,7 +13,7 @@ use crate::storage::OpenMode;
 use crate::storage::lock::LockLost;
 use crate::storage::names::Ending;
 use crate::sync::atomic::Ordering;
-use crate::sync::{Arc, PoisonError, thread};
+use crate::sync::{Arc, PoisonError};
 use crate::{Error, Result};
 
 /// Length of the log of a tiny index: room for about fifty documents.
@@ -25,7 +26,11 @@ pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
         return Ok(());
     }
     background.stop();
-    let closed = close_locked(core, &mut core.writer());
+    let closed = if core.turns.is_some() {
+        turns::close(core, &mut core.writer())
+    } else {
+        close_locked(core, &mut core.writer())
+    };
     core.events.deliver();
     closed
 }
@@ -52,22 +57,22 @@ fn close_and_release(core: &Core) -> Result<()> {
     let mut compaction = compaction::compaction(core);
     let _expiry = core.expiry.lock().unwrap_or_else(PoisonError::into_inner);
     let mut writer = core.writer();
-    let Some(lock) = core.lock() else { return Ok(()) };
+    if core.turns.is_none() && core.lock().is_none() {
+        return Ok(());
+    }
     *compaction = None;
     writer.merging.clear();
-    let closed = close_locked(core, &mut writer);
+    let closed = if core.turns.is_some() {
+        turns::close(core, &mut writer)
+    } else {
+        close_locked(core, &mut writer)
+    };
     writer.wal = None;
     core.group.note_lost(LockLost::Released);
     let params = Arc::clone(&core.params);
     let why = Closed::ShutDown(core.names.root().to_path_buf());
     core.view.replace(State::closed(params, why));
-    *core.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    let gone = Arc::downgrade(&lock);
-    drop(lock);
-    // A thread that is deleting a file still holds the lock.
-    while gone.strong_count() > 0 {
-        thread::yield_now();
-    }
+    core.release_lock();
     core.storage.release();
     closed
 }

@@ -12,3 +12,4 @@ pub(super) mod life;
 pub(super) mod open;
 pub(super) mod seal;
 pub(super) mod sharded;
+pub(super) mod turns;

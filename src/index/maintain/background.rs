@@ -23,8 +23,9 @@ impl Background {
                 warm_up::request_directories(core, |_| true);
                 None
             }
-            Maintenance::Shared => Some(Seat::take_shared(core)?),
-            Maintenance::Background => Some(Seat::take_own(core)?),
+            // The turns of a shared handle must not wait for steps of other indexes.
+            Maintenance::Shared if core.turns.is_none() => Some(Seat::take_shared(core)?),
+            Maintenance::Shared | Maintenance::Background => Some(Seat::take_own(core)?),
         };
         if let Some(seat) = &seat {
             core.wakeup.wake_pool(seat.waker());

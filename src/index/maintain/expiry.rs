@@ -5,7 +5,6 @@
 
 use crate::Result;
 use crate::format::wal::{KEY_BYTES_MAX, OPERATION_HEAD_BYTES};
-use crate::index::merge::commit;
 use crate::index::state::core::Core;
 use crate::index::state::event::Event;
 use crate::index::state::expiry_queue::Expiry;
@@ -74,7 +73,7 @@ fn expire(core: &Core, expiry: &mut Expiry, limit: u64) -> Result<bool> {
 pub(super) fn remove_older(core: &Core, keys: &mut QueuedKeys, time: u64) -> Result<u64> {
     let keys = keys.take();
     let written = {
-        let mut writer = core.writer();
+        let mut writer = core.to_write()?;
         let before = core.applied(&writer);
         let mut removes = Vec::with_capacity(keys.len());
         for key in &keys {
@@ -88,7 +87,7 @@ pub(super) fn remove_older(core: &Core, keys: &mut QueuedKeys, time: u64) -> Res
         let key_hashes = key_hashes(&core.params, &removes);
         write_path::write_locked(core, &mut writer, &removes, &key_hashes)?
     };
-    commit::settle(core, written.change)?;
+    write_path::settle(core, written.change)?;
     Ok(written.count(Outcome::Removed))
 }
 

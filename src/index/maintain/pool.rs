@@ -416,8 +416,12 @@ impl Work {
             return Next::Ready;
         }
         let Some(was_woken) = core.wakeup.take() else { return Next::Gone };
+        let turn = core.turns.as_ref().and_then(|turns| turns.end_if_idle(core));
         let look = self.quiet.get_or_insert_with(|| Quiet::begin(core)).look(core);
-        let next = |due: Instant| look.err().map_or(due, |soon| due.min(soon));
+        let next = |due: Instant| {
+            let soon = [look.err(), turn].into_iter().flatten().min();
+            soon.map_or(due, |soon| due.min(soon))
+        };
         let is_idle = look.is_ok_and(|change| self.quiet_change != Some(change));
         if !(was_woken || self.goes_on || is_idle || now() >= self.due) {
             let is_warming = self.ahead.go_on(core);

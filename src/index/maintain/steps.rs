@@ -1,6 +1,5 @@
 //! Maintenance: one due step at a time.
 
-use crate::format::wal::{RecordBuilder, RecordKind};
 use crate::index::maintain::expiry;
 use crate::index::merge::commit;
 use crate::index::merge::flush::{self, NextWal};
@@ -8,8 +7,8 @@ use crate::index::merge::{compaction, cover};
 use crate::index::read::Maintained;
 use crate::index::state::core::Core;
 use crate::index::state::event::Event;
-use crate::index::state::group::Mark;
 use crate::index::state::options::Maintenance;
+use crate::index::state::turns::{Turns, Wait};
 use crate::index::write::write_path;
 use crate::wal::Reserve;
 use crate::{Error, Result};
@@ -26,8 +25,14 @@ pub(crate) fn maintain(core: &Core) -> Result<Maintained> {
 
 /// Like [`maintain`]. If `quiet` is still the last change, the step may be an idle merge.
 pub(crate) fn maintain_quiet(core: &Core, quiet: Option<u64>) -> Result<Maintained> {
+    if let Some(turns) = &core.turns
+        && core.lock().is_none()
+        && let Some(done) = between_turns(core, turns, quiet)?
+    {
+        return Ok(done);
+    }
     let step = advance_merges(core, quiet);
-    let noted = note_horizon(core);
+    let noted = write_path::note_horizon(core);
     match step {
         Ok(Maintained::Nothing) if noted? => Ok(Maintained::Noted),
         // If recording the horizon failed, the error is returned by a later call that has no
@@ -36,11 +41,30 @@ pub(crate) fn maintain_quiet(core: &Core, quiet: Option<u64>) -> Result<Maintain
     }
 }
 
+/// A step of a shared handle that has no turn. `None` if it has one now: to end a compaction, or to
+/// merge after its own last changes, if nobody has written since and nobody writes now.
+fn between_turns(core: &Core, turns: &Turns, quiet: Option<u64>) -> Result<Option<Maintained>> {
+    match compaction::needs_turn(core) {
+        Some(false) => {
+            let step = compaction::compact_step(core, quiet)?;
+            return Ok(Some(step.map_or(Maintained::Nothing, |_| Maintained::Compacting)));
+        }
+        Some(true) => return (turns.begin)(core, Wait::Patiently).map(|_| None),
+        None => {}
+    }
+    let is_own = quiet.is_some_and(|change| change == turns.written());
+    if is_own && core.options.merge_when_idle && (turns.begin)(core, Wait::Never)? {
+        return Ok(None);
+    }
+    cover::cover_small(core)?;
+    Ok(Some(Maintained::Nothing))
+}
+
 /// Runs one step that earlier writes made due: a flush, an interval sync, expiry or compaction.
 fn advance_merges(core: &Core, quiet: Option<u64>) -> Result<Maintained> {
     commit::refuse_if_stopped(core)?;
     if flush::memtable_is_full(core) {
-        let mut writer = core.writer();
+        let mut writer = core.to_write()?;
         // Another thread may have flushed the memtable before this one got the lock.
         if flush::memtable_is_full(core) {
             flush::flush_locked(
@@ -74,7 +98,7 @@ fn advance_merges(core: &Core, quiet: Option<u64>) -> Result<Maintained> {
 /// Makes all earlier writes durable, and lets readers see them. See [`crate::Index::sync`].
 pub(crate) fn sync(core: &Core) -> Result<u64> {
     let change = commit::sync_all(core)?;
-    note_horizon(core)?;
+    write_path::note_horizon(core)?;
     Ok(change)
 }
 
@@ -116,29 +140,6 @@ pub(crate) fn note_maintenance(core: &Core, failure: Option<&Error>) {
 
 pub(crate) fn has_too_many_segments(core: &Core) -> bool {
     core.state().segments.len() > core.options.tier_segments_max.saturating_mul(LAGGING_TIERS)
-}
-
-/// Writes an empty record with the horizon, unless a record already has it. This way, damage
-/// below the horizon can be distinguished from a torn tail even if nothing more is written. Not
-/// synced.
-fn note_horizon(core: &Core) -> Result<bool> {
-    if !core.group.horizon_is_news() {
-        return Ok(false);
-    }
-    commit::refuse_if_stopped(core)?;
-    let mut writer = core.writer();
-    let mut record = RecordBuilder::new();
-    let bytes = record.record_bytes();
-    let room = writer.wal.as_ref().is_some_and(|wal| wal.has_room(bytes, Reserve::Kept));
-    if !room {
-        return Ok(false);
-    }
-    let (change, documents) = (writer.change, writer.documents);
-    let horizon = core.group.horizon();
-    let end =
-        write_path::append(core, &mut writer, &mut record, RecordKind::Idle, change, horizon)?;
-    core.group.applied(Mark { end, change, documents }, horizon);
-    Ok(true)
 }
 
 #[cfg(test)]

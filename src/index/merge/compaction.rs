@@ -13,12 +13,14 @@ use crate::index::merge::running::{deaths_above_floor, deaths_since, ranks};
 use crate::index::merge::{flush, parameters};
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::Event;
-use crate::index::state::running::{Compaction, Input, Source};
+use crate::index::state::running::{Compaction, Input, Merge, Source};
 use crate::index::state::versions::LiveSegment;
 use crate::memtable::Step;
 use crate::segment::Bits;
+use crate::storage::lock::Lock;
 use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
-use crate::{Error, ErrorKind, Progress, Result};
+use crate::{Error, ErrorKind, OrIo, Progress, Result};
+use std::io;
 use std::ops::ControlFlow;
 
 pub(crate) fn compaction(core: &Core) -> MutexGuard<'_, Option<Compaction>> {
@@ -66,14 +68,15 @@ fn compact_step_in(
 ) -> Result<Option<bool>> {
     match &*slot {
         None => {
-            let mut writer = core.writer();
+            let mut writer = core.to_write()?;
             let due = due(core, &writer);
             if let Some(chosen) = idle_merge(core, &mut writer, quiet, due.as_deref()) {
                 let merge = begin_compaction(core, &mut writer, &chosen)?;
-                *slot = Some(Compaction { is_idle: true, ..merge });
+                *slot = merge.map(|merge| Compaction { is_idle: true, ..merge });
             } else if let Some(chosen) = due {
-                *slot = Some(begin_compaction(core, &mut writer, &chosen)?);
-            } else {
+                *slot = begin_compaction(core, &mut writer, &chosen)?;
+            }
+            if slot.is_none() {
                 return Ok(None);
             }
         }
@@ -136,7 +139,7 @@ pub(crate) fn compact_all(
 ) -> Result<()> {
     refuse_in_report(core)?;
     match try_compact_all(core, progress) {
-        Err(error) if flush::gave_up_spare(core, &mut core.writer(), &error) => {
+        Err(error) if flush::gave_up_spare(core, &mut *core.to_write()?, &error) => {
             try_compact_all(core, progress)?;
         }
         compacted => compacted?,
@@ -157,11 +160,15 @@ fn try_compact_all(
         }
     }
     {
-        let mut writer = core.writer();
+        let mut writer = core.to_write()?;
         flush::flush_locked(core, &mut writer, crate::index::merge::flush::NextWal::None)?;
         let entries = &writer.catalog.row().segments;
         let Some(chosen) = policy::choose_all(entries) else { return Ok(()) };
-        *slot = Some(begin_compaction(core, &mut writer, &chosen)?);
+        *slot = begin_compaction(core, &mut writer, &chosen)?;
+        if slot.is_none() {
+            let what = "another process compacts the index; try again later";
+            return Err(Error::about(ErrorKind::Locked, core.names.root(), what));
+        }
     }
     while let Some(compaction) = &*slot {
         if core.report(|| progress(compaction.progress())).is_break() {
@@ -173,8 +180,20 @@ fn try_compact_all(
     Ok(())
 }
 
-fn begin_compaction(core: &Core, writer: &mut Writer, chosen: &[u64]) -> Result<Compaction> {
+/// Starts a compaction of the chosen segments. `None` if another process compacts.
+fn begin_compaction(
+    core: &Core,
+    writer: &mut Writer,
+    chosen: &[u64],
+) -> Result<Option<Compaction>> {
     commit::refuse_if_stopped(core)?;
+    let claim = match &core.turns {
+        None => None,
+        Some(_) => match claim(core)? {
+            None => return Ok(None),
+            claim => claim,
+        },
+    };
     let mut inputs = Vec::new();
     let mut base = 0;
     for live in &core.state().segments {
@@ -192,20 +211,43 @@ fn begin_compaction(core: &Core, writer: &mut Writer, chosen: &[u64]) -> Result<
             ranks: Arc::clone(&source.ranks),
         };
         let number = writer.next_number();
+        if core.turns.is_some() {
+            // Others draw numbers before the output is listed.
+            Draft::new(core, writer).commit(core, writer)?;
+        }
         Some(begin_merge(core, number, inputs.iter().map(read).collect())?)
     };
     writer.merging = inputs.iter().map(Source::number).collect();
     let segments = wide(inputs.len());
     core.events.note(|| Event::CompactionBegun { segments, documents: u64::from(base) });
-    Ok(Compaction { inputs, merge, begun: core.events.now(), is_idle: false })
+    let begun = core.events.now();
+    Ok(Some(Compaction { inputs, merge, begun, is_idle: false, is_merged: false, _claim: claim }))
+}
+
+/// The right of a shared handle to compact, unless another one has it.
+pub(crate) fn claim(core: &Core) -> Result<Option<Lock>> {
+    let path = core.names.merging_lock();
+    match core.storage.lock(&path) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(crate::io_error("lock", &path, error)),
+    }
+}
+
+/// Whether the next step of the running compaction needs a turn; `None` if none is running. While
+/// another thread does a step, none does.
+pub(crate) fn needs_turn(core: &Core) -> Option<bool> {
+    let slot = core.compaction.try_lock().ok()?;
+    slot.as_ref().map(|compaction| compaction.is_merged)
 }
 
 /// Does one step. Returns true if the compaction has ended. A compaction that fails is
 /// abandoned and changes nothing.
 fn advance(core: &Core, slot: &mut Option<Compaction>) -> Result<bool> {
     let Some(compaction) = slot else { return Ok(true) };
+    let is_merged = compaction.is_merged;
     let result = commit::refuse_if_stopped(core).and_then(|()| match &mut compaction.merge {
-        Some(merge) => {
+        Some(merge) if !is_merged => {
             let stepped = merge.step(core.options.step_bytes);
             if !core.options.keep_mapped {
                 for input in &compaction.inputs {
@@ -214,10 +256,15 @@ fn advance(core: &Core, slot: &mut Option<Compaction>) -> Result<bool> {
             }
             stepped
         }
-        None => Ok(true),
+        _ => Ok(true),
     });
     match result {
         Ok(false) => Ok(false),
+        Ok(true) if !is_merged && core.lock().is_none() => {
+            // The end needs a turn.
+            compaction.is_merged = true;
+            Ok(false)
+        }
         Ok(true) => {
             let ended = slot.take().map_or(Ok(()), |compaction| end(core, compaction));
             core.writer().merging.clear();
@@ -237,11 +284,27 @@ fn abandon(core: &Core, slot: &mut Option<Compaction>) {
 
 /// Publishes the output and commits it in place of the inputs.
 fn end(core: &Core, compaction: Compaction) -> Result<()> {
-    let Compaction { inputs, merge, begun, .. } = compaction;
-    let built = merge.map(|merge| open_built(core, &merge.finish()?)).transpose()?;
-    let mut writer = core.writer();
+    let Compaction { inputs, merge, begun, _claim, .. } = compaction;
+    let finish = |merge: Merge| {
+        // A shared handle publishes during a turn.
+        let turn = core.turns.is_some().then(|| core.to_write()).transpose()?;
+        let finished = merge.finish();
+        drop(turn);
+        open_built(core, &finished?)
+    };
+    let built = merge.map(finish).transpose()?;
+    let mut writer = core.to_write()?;
     commit::refuse_if_stopped(core)?;
+    if let (Some(_), Some(built)) = (&core.turns, &built) {
+        // A recovery by another process may have swept it.
+        core.storage.bytes_of(&built.file.path).or_io("find", &built.file.path)?;
+    }
     let mut draft = Draft::new(core, &writer);
+    let is_listed = |number| draft.segments.iter().any(|live| live.number() == number);
+    if !inputs.iter().all(|input| is_listed(input.number())) {
+        // An ordinary handle has merged them since. What was built is deleted.
+        return Ok(());
+    }
     let at = draft.segments.iter().position(|live| live.number() == inputs[0].number());
     let carried = deaths_since(&inputs, &draft.segments)?;
     let deaths = deaths_above_floor(&inputs, &draft.memtable);

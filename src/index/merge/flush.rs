@@ -67,7 +67,7 @@ pub(crate) fn flush_idle(core: &Core, quiet: Option<u64>) -> Result<bool> {
     if quiet.is_none() || !core.options.merge_when_idle || !is_slow() {
         return Ok(false);
     }
-    let mut writer = core.writer();
+    let mut writer = core.to_write()?;
     let has_log = writer.catalog.row().wal.is_some();
     if quiet != Some(writer.change) || !is_slow() || !has_log {
         return Ok(false);

@@ -75,7 +75,7 @@ pub(crate) fn mend_parameters(core: &Core) -> Result<()> {
         _ => {
             commit::refuse_if_stopped(core)?;
             // Only one thread at a time may write the copy.
-            let writer = core.writer();
+            let writer = core.to_write()?;
             write_parameters(&*core.storage, &core.names, writer.catalog.row())
         }
     }

@@ -5,23 +5,24 @@ use super::expiry_queue::Expiry;
 use super::group::{Group, Mark};
 use super::options::Options;
 use super::running::Compaction;
+use super::turns::{Turns, Writing};
 use super::versions::{HeldFile, Snapshot, State};
 use super::view::View;
 use super::wakeup::Wakeup;
-use crate::Params;
 use crate::catalog::Catalog;
 use crate::filter::BandFilter;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RecordBuilder;
 use crate::index::state::recovery::Recovery;
 use crate::segment::Shape;
-use crate::storage::lock::Lock;
+use crate::storage::lock::{Lock, LockPlace, ReleaseOnDrop};
 use crate::storage::names::Names;
 use crate::storage::{Disk, Storage};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::wal::{Wal, WalIdentity};
+use crate::{Params, Result};
 use std::ops::Deref;
 use std::path::PathBuf;
 
@@ -55,9 +56,13 @@ pub(crate) struct Core {
     pub(crate) expiry: Mutex<Expiry>,
     /// Wakes the maintenance thread.
     pub(crate) wakeup: Wakeup,
-    /// The lock of the index's folder, held until the handle is closed; files are deleted only
-    /// while it is held. `None` for a reader.
-    pub(crate) lock: Mutex<Option<Arc<Lock>>>,
+    /// The place of the lock of the index's folder. The lock is held until the handle is closed, by
+    /// a shared handle during its turns, and by a reader never. Files are deleted only while it is
+    /// held.
+    pub(crate) lock: Arc<LockPlace>,
+    pub(crate) released: ReleaseOnDrop,
+    /// How a shared handle gets the lock; `None` for any other.
+    pub(crate) turns: Option<Turns>,
     /// Whether the handle was shut down, or is about to be: new calls are refused.
     pub(crate) shut_down: AtomicBool,
     /// The process that opened the index.
@@ -119,6 +124,12 @@ impl Core {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The write lock, for changes of the index. A shared handle takes a turn first, if it is not
+    /// having one, and may end it when the result is dropped.
+    pub(crate) fn to_write(&self) -> Result<Writing<'_>> {
+        Writing::begin(self)
+    }
+
     /// The current state together with the last visible change.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.view.snapshot()
@@ -150,12 +161,22 @@ impl Core {
     /// The lock of the index's folder, while this handle holds it. (Not the write lock: that is
     /// `Core::writer`.)
     pub(crate) fn lock(&self) -> Option<Arc<Lock>> {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock.held()
+    }
+
+    /// Releases that lock, once no thread deletes a file under it.
+    pub(crate) fn release_lock(&self) {
+        let Some(lock) = self.lock.set(None) else { return };
+        let gone = Arc::downgrade(&lock);
+        drop(lock);
+        while gone.strong_count() > 0 {
+            thread::yield_now();
+        }
     }
 
     /// A handle on a file of the index, to be held by states.
     pub(crate) fn hold_file(&self, path: PathBuf) -> Arc<HeldFile> {
-        HeldFile::new(Arc::clone(&self.storage), self.lock().as_ref(), path)
+        HeldFile::new(Arc::clone(&self.storage), &self.lock, path)
     }
 
     /// Runs code of the caller, such as a progress report, while `compaction` is held.

@@ -189,6 +189,14 @@ impl Group {
         (shared.horizon, shared.horizon_noted) = (mark.end, mark.end);
     }
 
+    /// Goes on with a WAL of another process, whose records end at `mark` and are synced up to
+    /// `horizon`; only an idle record follows.
+    pub(crate) fn resume(&self, file: Arc<dyn File>, mark: Mark, horizon: u64) {
+        self.restart(Some(file), mark);
+        let mut shared = self.lock();
+        (shared.horizon, shared.horizon_noted) = (horizon, horizon);
+    }
+
     /// The horizon for the next record.
     pub(crate) fn horizon(&self) -> u64 {
         self.lock().horizon

@@ -104,6 +104,8 @@ pub struct Options {
     pub(crate) clock: NumberSource,
     pub(crate) random: NumberSource,
     pub(crate) on_event: Option<Listener>,
+    pub(crate) shared: bool,
+    pub(crate) lock_wait: Option<Duration>,
 }
 
 impl Default for Options {
@@ -132,6 +134,8 @@ impl Default for Options {
             clock: Arc::new(wall_clock_ms),
             random: Arc::new(random_seed),
             on_event: None,
+            shared: false,
+            lock_wait: None,
         }
     }
 }
@@ -276,6 +280,56 @@ impl Options {
     #[must_use]
     pub fn on_event(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(listener));
+        self
+    }
+
+    /// Whether other processes may write to the index as well, each with a shared handle. Default:
+    /// false, so that the handle keeps the lock of the index until it is closed.
+    ///
+    /// A shared handle takes the lock only for a *turn* of writing: it catches up with what others
+    /// have written, writes, and hands over as soon as another process waits, after 5 ms at the
+    /// earliest and between two changes. Everything that `Ok` of a write promises stays true,
+    /// whichever process is killed. Between its turns the handle reads like a
+    /// [`Reader`](crate::Reader): it sees what others have acknowledged at the latest after
+    /// [`Index::refresh`](crate::Index::refresh).
+    ///
+    /// A process that is stopped during its turn (`SIGSTOP`) keeps the lock: others wait for it, up
+    /// to [`Options::lock_wait`]. An ordinary handle waits for shared ones, and they for it. Each
+    /// process holds the memtable of the index in memory. An index of
+    /// [`Index::temporary`](crate::Index::temporary) cannot be shared.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("news.nearkin");
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let shared = || Options::default().shared(true);
+    /// let one = Index::open_or_create(&dir, &params, shared())?;
+    /// let other = Index::open_or_create(&dir, &params, shared())?; // usually in another process
+    /// one.insert("n1", &one.sketcher().text("one story, told by many agencies")?)?;
+    /// other.insert("n2", &other.sketcher().text("another story")?)?;
+    /// assert!(one.refresh()?);
+    /// assert!(one.contains("n2")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// How long an opening waits for the lock of the index before it fails with `Locked`, and a
+    /// shared handle for its turn. Default: an opening does not wait; a shared handle waits a
+    /// minute for its turn.
+    ///
+    /// The wait is a series of looks, at most 10 ms apart. Applies to `create`, `open`,
+    /// `open_or_create` and `backup` as well.
+    #[must_use]
+    pub fn lock_wait(mut self, wait: Duration) -> Self {
+        self.lock_wait = Some(wait);
         self
     }
 

@@ -3,6 +3,7 @@
 use super::versions::LiveSegment;
 use crate::memtable::Memtable;
 use crate::segment::{Builder, Ranks};
+use crate::storage::lock::Lock;
 use crate::sync::Arc;
 use std::time::Instant;
 
@@ -17,6 +18,10 @@ pub(crate) struct Compaction {
     /// until the index is idle again. If a compaction becomes due, the idle merge is continued or
     /// abandoned: see `bytes_if_abandoned`.
     pub(in crate::index) is_idle: bool,
+    /// Whether all is merged: the rest needs a turn of a shared handle.
+    pub(in crate::index) is_merged: bool,
+    /// The lock by which a shared handle is the only one that compacts.
+    pub(in crate::index) _claim: Option<Lock>,
 }
 
 /// An input segment as it was when the compaction started.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The names of the settings of options.
 const KNOWN: &str = "durability, maintenance, read_mode, memtable_bytes, batch_bytes, merge_bytes, \
-                     ttl_ms, merge_when_idle, keep_mapped";
+                     ttl_ms, merge_when_idle, keep_mapped, shared, lock_wait_ms";
 
 pub(crate) fn milliseconds(name: &str, text: &str) -> Result<Duration> {
     span(name, plain(name, MILLISECONDS, text)?)
@@ -60,6 +60,8 @@ impl Options {
             "ttl_ms" => self.ttl(milliseconds(name, text)?),
             "merge_when_idle" => self.merge_when_idle(plain(name, SWITCH, text)?),
             "keep_mapped" => self.keep_mapped(plain(name, SWITCH, text)?),
+            "shared" => self.shared(plain(name, SWITCH, text)?),
+            "lock_wait_ms" => self.lock_wait(milliseconds(name, text)?),
             _ => return Err(unknown(name, KNOWN)),
         })
     }
@@ -67,7 +69,7 @@ impl Options {
     /// Options from settings, each with its name and its value as text: `durability` (`sync`, `os`,
     /// or the number of milliseconds that a power cut may cost), `maintenance` (`shared`,
     /// `background`, `inline`), `read_mode` (`mmap`, `pread`), `memtable_bytes`, `batch_bytes`,
-    /// `merge_bytes`, `ttl_ms`, `merge_when_idle`, `keep_mapped` (`true` or `false`). Their meaning
+    /// `merge_bytes`, `ttl_ms`, `merge_when_idle`, `keep_mapped`, `shared` (`true` or `false`), `lock_wait_ms`. Their meaning
     /// is that of the methods of these names.
     ///
     /// ```
@@ -122,6 +124,8 @@ mod tests {
             ("ttl_ms", "0.5"),
             ("merge_when_idle", "false"),
             ("keep_mapped", "false"),
+            ("shared", "true"),
+            ("lock_wait_ms", "250"),
         ];
         for (name, text) in all {
             assert!(KNOWN.contains(name), "{name}");

@@ -9,9 +9,9 @@ use crate::format::catalog::SegmentEntry;
 use crate::memtable::Memtable;
 use crate::segment::{Dead, Segment, StoredDocument};
 use crate::storage::Storage;
-use crate::storage::lock::{Lock, LockLost};
+use crate::storage::lock::{LockLost, LockPlace};
+use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Weak};
 use crate::{Document, Error, Params, Result, Signature};
 use nearkin_sketch::engine::{key_hash, signature_from_parts};
 use std::borrow::Cow;
@@ -26,18 +26,18 @@ pub(crate) struct HeldFile {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) path: PathBuf,
     pub(crate) doomed: AtomicBool,
-    /// The lock of the handle that opened the file. Once the lock is released, the file is not
-    /// deleted any more: another writer may own the folder, and another file may have this name.
-    lock: Weak<Lock>,
+    /// The lock of the handle that opened the file. While it is not held, the file is not deleted:
+    /// another writer may own the folder, and another file may have this name.
+    lock: Arc<LockPlace>,
 }
 
 impl HeldFile {
     pub(crate) fn new(
         storage: Arc<dyn Storage>,
-        lock: Option<&Arc<Lock>>,
+        lock: &Arc<LockPlace>,
         path: PathBuf,
     ) -> Arc<Self> {
-        let lock = lock.map_or_else(Weak::new, Arc::downgrade);
+        let lock = Arc::clone(lock);
         Arc::new(Self { storage, path, doomed: AtomicBool::new(false), lock })
     }
 
@@ -55,7 +55,7 @@ impl HeldFile {
 impl Drop for HeldFile {
     fn drop(&mut self) {
         // Keeps the lock from being released until the file is deleted.
-        let lock = self.lock.upgrade();
+        let lock = self.lock.held();
         if self.doomed.load(Ordering::Relaxed) && lock.is_some() {
             // If the removal fails, or the handle ended before, the file is an orphan: the next
             // open deletes it.

@@ -61,6 +61,8 @@ mod schedules;
 #[cfg(test)]
 mod sharded;
 #[cfg(test)]
+mod shared;
+#[cfg(test)]
 mod temporary;
 #[cfg(test)]
 mod tiny;

@@ -187,7 +187,7 @@ pub(crate) fn admit_all(
         return settle_admissions(core, decided.map(|()| admissions), last);
     }
     let decided = operations.chunks(NEWCOMERS_PER_HOLD).try_for_each(|some| {
-        let mut writer = core.writer();
+        let mut writer = core.to_write()?;
         commit::refuse_if_stopped(core)?;
         for newcomer in some {
             admissions.push(admit_one(core, &mut writer, newcomer, terms)?);
@@ -237,7 +237,7 @@ fn operations_of<'n>(
 /// other threads may have seen their effects.
 fn settle_admissions<T>(core: &Core, decided: Result<T>, last: Option<u64>) -> Result<T> {
     if let Some(last) = last {
-        commit::settle(core, last)?;
+        write_path::settle(core, last)?;
     }
     decided
 }

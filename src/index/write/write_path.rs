@@ -13,7 +13,7 @@ use crate::index::state::options::Durability;
 use crate::index::state::versions::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
 use crate::sync::Arc;
-use crate::wal::AppendError;
+use crate::wal::{AppendError, Reserve};
 use crate::{Error, ErrorKind, Result};
 use std::ops::RangeInclusive;
 
@@ -35,14 +35,14 @@ pub(crate) fn write(core: &Core, batch: &Batch) -> Result<Written> {
 pub(crate) fn write_checked(core: &Core, operations: &[Operation<'_>]) -> Result<Written> {
     let key_hashes = key_hashes(&core.params, operations);
     let begun = core.events.now();
-    let written = write_locked(core, &mut core.writer(), operations, &key_hashes)?;
+    let written = write_locked(core, &mut *core.to_write()?, operations, &key_hashes)?;
     core.events.note_stall(begun);
     planted!(IdleNotAwaited => if !super::plan::take_effect(&written.outcomes) {
         return Ok(written);
     });
     // Wait for the sync even if nothing was written: the outcomes depend on changes that may
     // not be durable yet.
-    commit::settle(core, written.change)?;
+    settle(core, written.change)?;
     Ok(written)
 }
 
@@ -171,6 +171,46 @@ pub(crate) fn append(
         // Does not happen: room was made for the record.
         (Err(_), _) => Err(Error::new(ErrorKind::Io, "the WAL has no room for the record")),
     }
+}
+
+/// Waits until all that `Ok` of a write promises at this handle's durability is true. A shared
+/// handle then lets the other processes see it.
+pub(crate) fn settle(core: &Core, change: u64) -> Result<()> {
+    commit::settle(core, change)?;
+    if core.turns.is_some()
+        && let Err(error) = note_horizon(core)
+    {
+        // The change is durable; only others see it later.
+        core.wakeup.note_failure(Some(format!("{error:?}")));
+    }
+    Ok(())
+}
+
+/// Writes an empty record with the horizon, unless a record already has it. This way, damage
+/// below the horizon can be distinguished from a torn tail even if nothing more is written, and
+/// other processes see what is synced. Not synced.
+pub(crate) fn note_horizon(core: &Core) -> Result<bool> {
+    if !core.group.horizon_is_news() {
+        return Ok(false);
+    }
+    note_horizon_in(core, &mut core.writer())
+}
+
+/// Like [`note_horizon`], for a caller that holds the write lock.
+pub(crate) fn note_horizon_in(core: &Core, writer: &mut Writer) -> Result<bool> {
+    if !core.group.horizon_is_news() {
+        return Ok(false);
+    }
+    commit::refuse_if_stopped(core)?;
+    let mut record = RecordBuilder::new();
+    let bytes = record.record_bytes();
+    if !writer.wal.as_ref().is_some_and(|wal| wal.has_room(bytes, Reserve::Kept)) {
+        return Ok(false);
+    }
+    let (change, horizon) = (writer.change, core.group.horizon());
+    let end = append(core, writer, &mut record, RecordKind::Idle, change, horizon)?;
+    core.group.applied(writer.mark(end), horizon);
+    Ok(true)
 }
 
 /// Starts the writeback of the bytes just appended, if a writer will wait for it and their size

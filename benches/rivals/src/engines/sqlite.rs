@@ -6,6 +6,7 @@ use crate::made::{BANDS, Signature, band};
 use crate::results::Result;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub struct Sqlite {
     connection: Connection,
@@ -15,6 +16,8 @@ pub struct Sqlite {
 
 fn connect(path: &Path) -> Result<Connection> {
     let connection = Connection::open(path)?;
+    // Other processes may be writing (stage `shared`).
+    connection.busy_timeout(Duration::from_secs(60))?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -524288;
          PRAGMA mmap_size = 34359738368; PRAGMA temp_store = MEMORY;",

@@ -9,10 +9,11 @@ use crate::index::files::follow;
 use crate::index::files::open::{self, assemble, make_folders};
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::write_parameters;
-use crate::index::state::core::Core;
+use crate::index::state::core::{Core, Writer};
 use crate::index::state::options::Options;
+use crate::index::state::turns::Writing;
 use crate::index::state::versions::{LiveSegment, Snapshot, State};
-use crate::storage::lock::Lock;
+use crate::storage::lock::{Lock, LockPlace};
 use crate::storage::names::{Ending, Names, tmp_of};
 use crate::storage::{File, Guarded, OpenMode, Storage, publish};
 use crate::{Error, ErrorKind, OrIo, Result};
@@ -25,11 +26,21 @@ const CHUNK_BYTES: u64 = small!(backup::CHUNK_BYTES, 1 << 20);
 
 /// See [`crate::Index::backup`].
 pub(crate) fn backup(core: &Core, dir: &Path) -> Result<()> {
+    let mut turn = turn_of_shared(core)?;
     let target = begin_copy(core, dir)?;
     // The state keeps its files from being deleted while they are linked.
-    let (row, state) = flushed_state(core)?;
+    let (row, state) = match &mut turn {
+        Some(writer) => flushed_state(core, writer)?,
+        None => flushed_state(core, &mut *core.to_write()?)?,
+    };
     target.link_all(&state)?;
     target.finish(&row)
+}
+
+/// A shared handle keeps its turn during a backup, because its state does not keep other processes
+/// from deleting files. `None` for any other handle.
+fn turn_of_shared(core: &Core) -> Result<Option<Writing<'_>>> {
+    core.turns.is_some().then(|| core.to_write()).transpose()
 }
 
 /// See [`crate::Index::backup_of`].
@@ -37,9 +48,12 @@ pub(crate) fn backup_of(core: &Core, snapshot: &Snapshot, dir: &Path) -> Result<
     if !Arc::ptr_eq(&snapshot.state.params, &core.params) {
         return Err(Error::invalid("the snapshot belongs to another index"));
     }
+    let turn = turn_of_shared(core)?;
     let target = begin_copy(core, dir)?;
     target.link_all(&snapshot.state)?;
-    let row = write_rest(core, snapshot, &target)?;
+    let listed = |writer: &Writer| (writer.catalog.row().clone(), writer.file_next);
+    let now = turn.as_ref().map_or_else(|| listed(&core.writer()), |turn| listed(turn));
+    let row = write_rest(core, snapshot, &target, now)?;
     // Removes obsolete files, such as a segment whose documents have all died since the last
     // flush.
     let listed = row.numbers().collect::<Vec<_>>();
@@ -54,15 +68,16 @@ pub(crate) fn backup_of(core: &Core, snapshot: &Snapshot, dir: &Path) -> Result<
 
 /// Writes what only the memtable of a snapshot holds: its documents as a segment, and the
 /// deaths in segments as dead files. Returns the row of the complete copy.
-fn write_rest(core: &Core, snapshot: &Snapshot, target: &CopyTarget) -> Result<Row> {
-    let (row, file_next) = {
-        let writer = core.writer();
-        (writer.catalog.row().clone(), writer.file_next)
-    };
+fn write_rest(
+    core: &Core,
+    snapshot: &Snapshot,
+    target: &CopyTarget,
+    (row, file_next): (Row, u64),
+) -> Result<Row> {
     let segments = snapshot.state.segments.iter().map(|live| live.entry).collect();
     let row = Row { floor: snapshot.visible, wal: None, file_next, segments, ..row };
     let (storage, names) = (Arc::clone(&target.storage), target.names.clone());
-    let copy = assemble(storage, names, None, core.options.clone(), row);
+    let copy = assemble(storage, names, &Arc::default(), core.options.clone(), row);
     open::open_segments(&copy, &[])?;
     let (segments, memtable) =
         (copy.state().segments.clone(), Arc::clone(&snapshot.state.memtable));
@@ -89,23 +104,23 @@ pub(in crate::index) fn begin_copy(core: &Core, dir: &Path) -> Result<CopyTarget
     refuse_all(&*target, dir, None)?;
     let names = Names::new(dir);
     let mut storage = make_folders(&target, &names)?;
-    let lock = match take_lock(&*storage, &names) {
+    let lock = match take_lock(&*storage, &names, core.options.lock_wait.unwrap_or_default()) {
         // On a file system without locks, the copy can only be read.
         Err(error) if error.io_kind() == Some(io::ErrorKind::Unsupported) => None,
-        taken => Some(Arc::new(taken?)),
+        taken => Some(LockPlace::holding(taken?)),
     };
     if let Some(lock) = &lock {
         storage = Arc::new(Guarded::by(lock, storage));
     }
-    refuse_all(&*storage, dir, lock.as_deref())?;
+    let own = lock.as_ref().and_then(|place| place.held());
+    refuse_all(&*storage, dir, own.as_deref())?;
     Ok(CopyTarget { storage, links: !is_temporary, names, _lock: lock })
 }
 
 /// Flushes, and returns the catalog's row together with the state that it describes. After the
 /// flush the WAL is empty, so the row of the copy lists none.
-fn flushed_state(core: &Core) -> Result<(Row, Arc<State>)> {
-    let mut writer = core.writer();
-    flush::flush_locked(core, &mut writer, NextWal::None)?;
+fn flushed_state(core: &Core, writer: &mut Writer) -> Result<(Row, Arc<State>)> {
+    flush::flush_locked(core, writer, NextWal::None)?;
     let row = Row { wal: None, ..writer.catalog.row().clone() };
     Ok((row, core.state()))
 }
@@ -132,7 +147,7 @@ pub(in crate::index) struct CopyTarget {
     names: Names,
     /// While this lock is held, no other process can create an index or a copy in the folder.
     /// `None` if the file system has no locks.
-    _lock: Option<Arc<Lock>>,
+    _lock: Option<Arc<LockPlace>>,
 }
 
 impl CopyTarget {
@@ -160,7 +175,7 @@ impl CopyTarget {
         catalog::create(&*self.storage, &self.names.catalog(), row)?;
         // Opens the copy as any reader would, to check that it is whole.
         let dir = self.names.root();
-        let (copy, _) = follow::open(&self.storage, dir, &Options::default())?;
+        let (copy, _) = follow::open(&self.storage, dir, &Options::default(), None)?;
         if copy.snapshot().len()
             != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>()
         {

@@ -92,6 +92,10 @@ impl Litter {
         Ok(())
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
     /// Deletes the files; returns their number. A file that another process has mapped stays on
     /// systems that keep such files (Windows): a later opening deletes it.
     pub(super) fn sweep(self, storage: &dyn Storage) -> Result<u64> {

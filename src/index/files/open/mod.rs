@@ -5,6 +5,7 @@
 
 mod litter;
 
+use crate::index::merge::compaction;
 use crate::index::merge::draft::{open_dead, open_live};
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::{shape_of, write_parameters};
@@ -29,7 +30,7 @@ use crate::format::catalog::{Listed, Row, SegmentEntry};
 use crate::format::wal::RecordBuilder;
 use crate::memtable::Memtable;
 use crate::segment::{ReadMode, not_mapped};
-use crate::storage::lock::Lock;
+use crate::storage::lock::{LockPlace, ReleaseOnDrop};
 use crate::storage::names::{Ending, Names};
 use crate::storage::{Guarded, Storage, create_dirs};
 use crate::sync::atomic::AtomicBool;
@@ -60,16 +61,17 @@ pub(crate) fn create(
     // Checked before anything is created, so that a folder with other content stays unchanged.
     refuse_existing(&**storage, dir, None)?;
     let storage = make_folders(storage, &names)?;
-    let lock = Arc::new(take_lock(&*storage, &names)?);
-    let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&lock, storage));
-    refuse_existing(&*storage, dir, Some(&lock))?;
+    let wait = options.lock_wait.unwrap_or_default();
+    let place = LockPlace::holding(take_lock(&*storage, &names, wait)?);
+    let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&place, storage));
+    refuse_existing(&*storage, dir, place.held().as_deref())?;
     let row = row_of_new(params, &options);
     write_parameters(&*storage, &names, &row)?;
     // Checked before the index exists. Otherwise its log would take documents, but no flush could
     // succeed.
     check_map(&*storage, &names, &options)?;
     catalog::create(&*storage, &names.catalog(), &row)?;
-    open_locked(storage, names, lock, options)
+    open_locked(storage, names, &place, options)
 }
 
 /// The row of an index without documents, with a new identity.
@@ -89,15 +91,21 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
     }
     let names = Names::new(dir);
     if is_sharded(&**storage, &names)? {
-        let what = "a sharded index cannot be opened for writing; read it, import it into a plain \
-                    index, or write it with Shards";
-        return Err(Error::about(ErrorKind::Invalid, dir, what));
+        return Err(not_to_be_written(dir));
     }
     let storage = hold(storage, dir)?;
-    let lock = Arc::new(take_lock(&*storage, &names)?);
-    let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&lock, storage));
+    let wait = options.lock_wait.unwrap_or_default();
+    let place = LockPlace::holding(take_lock(&*storage, &names, wait)?);
+    let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&place, storage));
     check_map(&*storage, &names, &options)?;
-    open_locked(storage, names, lock, options)
+    open_locked(storage, names, &place, options)
+}
+
+/// The error of opening a sharded index for writing.
+pub(crate) fn not_to_be_written(dir: &Path) -> Error {
+    let what = "a sharded index cannot be opened for writing; read it, import it into a plain \
+                index, or write it with Shards";
+    Error::about(ErrorKind::Invalid, dir, what)
 }
 
 /// Opens an index, and creates it first if there is none. `Mismatch` if it has other parameters.
@@ -118,13 +126,19 @@ pub(crate) fn open_or_create(
         opened = open(storage, dir, options);
     }
     let core = opened?;
+    refuse_others(&core, params)?;
+    Ok(core)
+}
+
+/// Returns an error if an index that was opened has other parameters than these.
+pub(crate) fn refuse_others(core: &Core, params: &Params) -> Result<()> {
     let differences = core.params.differences(params);
     if differences.is_empty() {
-        return Ok(core);
+        return Ok(());
     }
     core.events.deliver();
     let what = format_args!("the index has other parameters: {}", differences.join("; "));
-    Err(Error::about(ErrorKind::Mismatch, dir, what))
+    Err(Error::about(ErrorKind::Mismatch, core.names.root(), what))
 }
 
 /// Returns an error if the index is to be mapped but its file system does not support maps.
@@ -174,10 +188,10 @@ pub(crate) fn missing(dir: &Path) -> Error {
 fn open_locked(
     storage: Arc<dyn Storage>,
     names: Names,
-    lock: Arc<Lock>,
+    place: &Arc<LockPlace>,
     options: Options,
 ) -> Result<Core> {
-    let (mut core, litter) = load(storage, names, lock, options)?;
+    let (mut core, litter) = load(storage, names, place, options)?;
     // Everything that the catalog lists was read and is intact, so a missing folder held nothing
     // important.
     for folder in &litter.folders_missing {
@@ -185,7 +199,7 @@ fn open_locked(
     }
     // Unlisted files are deleted before the flush, because the flush needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
-    flush_replayed(&core)?;
+    flush_replayed(&core, &mut core.writer())?;
     let Recovery { changes_replayed: changes, bytes_cut, files_swept, .. } = core.recovery;
     if changes + bytes_cut + files_swept > 0 {
         core.events.note(|| Event::Recovered { changes, bytes_cut, files_swept });
@@ -197,13 +211,14 @@ fn open_locked(
 fn load(
     storage: Arc<dyn Storage>,
     names: Names,
-    lock: Arc<Lock>,
+    place: &Arc<LockPlace>,
     options: Options,
 ) -> Result<(Core, Litter)> {
     let read_before = storage.counters().bytes_read;
     let row = catalog::load(&*storage, &names.catalog())?;
     let litter = Litter::find(&*storage, &names, &row)?;
-    let mut core = assemble(storage, names, Some(lock), options, row);
+    let mut core = assemble(storage, names, place, options, row);
+    core.released = ReleaseOnDrop(Some(Arc::clone(place)));
     {
         let mut writer = core.writer();
         writer.file_next = writer.file_next.max(litter.number_next);
@@ -219,7 +234,7 @@ fn load(
 pub(crate) fn assemble(
     storage: Arc<dyn Storage>,
     names: Names,
-    lock: Option<Arc<Lock>>,
+    place: &Arc<LockPlace>,
     options: Options,
     row: Row,
 ) -> Core {
@@ -262,7 +277,9 @@ pub(crate) fn assemble(
         filter: Mutex::default(),
         expiry: Mutex::default(),
         wakeup: Wakeup::default(),
-        lock: Mutex::new(lock),
+        lock: Arc::clone(place),
+        released: ReleaseOnDrop::default(),
+        turns: None,
         shut_down: AtomicBool::new(false),
         process: std::process::id(),
         is_sharded: false,
@@ -322,8 +339,8 @@ fn replay(core: &mut Core) -> Result<()> {
     let path = core.names.numbered(entry.number, Ending::Wal);
     let replay = LogReader::replay(&*core.storage, &path, &identity, core.shape.signature_bytes)?;
     core.state().memtable.expect(replay.documents_max(core.shape.signature_bytes));
-    replay_records(core, &replay, &path)?;
     let mut writer = core.writer();
+    replay_records(core, &mut writer, &replay, &path)?;
     writer.wal_bytes = entry
         .length
         .clamp(writer.wal_bytes, core.options.wal_bytes_max.max(core.options.wal_bytes_min));
@@ -336,29 +353,66 @@ fn replay(core: &mut Core) -> Result<()> {
 /// Flushes the replayed changes. They came from the page cache, so they must be made durable
 /// before anything depends on them. A flush also ends the old log: nothing is appended to a log
 /// after a recovery.
-fn flush_replayed(core: &Core) -> Result<()> {
-    let mut writer = core.writer();
+fn flush_replayed(core: &Core, writer: &mut Writer) -> Result<()> {
     if writer.catalog.row().wal.is_none() {
         return Ok(());
     }
-    flush::flush_locked(core, &mut writer, NextWal::None)
+    flush::flush_locked(core, writer, NextWal::None)
+}
+
+/// Sweeps and flushes after the end of a process that wrote, once all that counts of its log was
+/// replayed.
+pub(crate) fn recover(core: &Core, writer: &mut Writer, bytes_cut: u64) -> Result<()> {
+    let litter = look(core, writer)?;
+    let changes = writer.change - writer.catalog.row().floor;
+    let files_swept = litter.sweep(&*core.storage)?;
+    flush_replayed(core, writer)?;
+    core.events.note(|| Event::Recovered { changes, bytes_cut, files_swept });
+    Ok(())
+}
+
+/// Looks for files that the catalog does not list, and creates folders that are missing.
+fn look(core: &Core, writer: &mut Writer) -> Result<Litter> {
+    let litter = Litter::find(&*core.storage, &core.names, writer.catalog.row())?;
+    writer.file_next = writer.file_next.max(litter.number_next);
+    writer.spare = litter.spare;
+    for folder in &litter.folders_missing {
+        create_dirs(&*core.storage, folder).or_io("create", folder)?;
+    }
+    Ok(litter)
+}
+
+/// Finds the spare log, the next file number, and files that other processes have left. Deletes
+/// these, unless a compaction is running, whose output is not listed yet.
+pub(crate) fn look_for_spare(core: &Core, writer: &mut Writer) -> Result<()> {
+    let litter = look(core, writer)?;
+    if !litter.is_empty()
+        && let Some(_claim) = compaction::claim(core)?
+    {
+        litter.sweep(&*core.storage)?;
+    }
+    Ok(())
 }
 
 /// Applies the changes that were read from the log at `path`, and makes them visible.
-pub(crate) fn replay_records(core: &Core, records: &Records, path: &Path) -> Result<()> {
-    let mut writer = core.writer();
+pub(crate) fn replay_records(
+    core: &Core,
+    writer: &mut Writer,
+    records: &Records,
+    path: &Path,
+) -> Result<()> {
     for (change, operations) in records.changes(core.shape.signature_bytes) {
         let operations = operations.map(|logged| logged.map(Operation::from));
         let operations: std::result::Result<Vec<_>, _> = operations.collect();
         let operations = operations.map_err(|error| error.in_file(path, 0))?;
-        let before = core.applied(&writer);
+        let before = core.applied(writer);
         let key_hashes = key_hashes(&core.params, &operations);
         let plan = plan(&before, &operations, &key_hashes)?;
         write_path::apply(core, &before, change, &plan);
         writer.change = change;
         writer.documents = plan.documents_after(writer.documents);
     }
-    restart_group(core, &writer);
+    restart_group(core, writer);
     Ok(())
 }
 

@@ -60,7 +60,7 @@ fn core_of(
     known: &[Arc<LiveSegment>],
 ) -> Result<Core> {
     let (storage, row) = (Arc::clone(storage), manifest.row.clone());
-    let mut core = assemble(storage, names.clone(), None, options.clone(), row);
+    let mut core = assemble(storage, names.clone(), &Arc::default(), options.clone(), row);
     core.is_sharded = true;
     open::open_segments(&core, known)?;
     open::restart_group(&core, &core.writer());

@@ -38,6 +38,9 @@ pub(super) struct Layout {
     pub(super) after_each: AfterEach,
     /// Time to live of a document, in milliseconds.
     pub(super) ttl: Option<u64>,
+    /// The number of shared handles that do the operations by turns, as several processes would; 0
+    /// for one ordinary handle.
+    pub(super) handles: usize,
 }
 
 /// What is done after every operation of a script.
@@ -62,6 +65,7 @@ impl Layout {
             step_bytes: 16 << 20,
             after_each: AfterEach::Nothing,
             ttl: None,
+            handles: 0,
         }
     }
 
@@ -79,6 +83,7 @@ impl Layout {
             merge_bytes_max: rng.pick(&[1 << 16, 1 << 20]),
             step_bytes: rng.pick(&[64, 400, 4_000, 16 << 20]),
             ttl: rng.pick(&[None, None, Some(40), Some(300)]),
+            handles: rng.pick(&[0, 0, 1, 2, 3]),
             ..Self::new(params)
         }
     }
@@ -109,6 +114,8 @@ impl Layout {
             tier_segments_max: self.tier_segments_max,
             step_bytes: self.step_bytes,
             ttl: self.ttl.map(Duration::from_millis),
+            shared: self.handles > 0,
+            lock_wait: Some(Duration::ZERO),
             clock: Arc::new(move || clock.load(Ordering::Relaxed)),
             random: Arc::new(move || random.fetch_add(0x9e37_79b9, Ordering::Relaxed)),
             ..Options::default()
@@ -131,6 +138,8 @@ pub(super) type Acts = Vec<(Vec<u8>, Act)>;
 pub(super) struct Bench {
     pub(super) sim: Sim,
     pub(super) index: Option<Index>,
+    /// The handles whose turn it is not.
+    pub(super) others: Vec<Index>,
     pub(super) model: Model,
     pub(super) layout: Layout,
     pub(super) law: Law,
@@ -185,6 +194,7 @@ impl Bench {
         Self {
             sim,
             index: None,
+            others: Vec::new(),
             model: Model::default(),
             law: layout.law(),
             layout,
@@ -273,7 +283,41 @@ impl Bench {
         }
     }
 
+    /// Another handle does the next operation.
+    fn take_turns(&mut self) -> Result<()> {
+        while self.others.len() + 1 < self.layout.handles {
+            let other = self.open(&self.sim)?;
+            self.others.push(other);
+        }
+        let which = self.rng.below(self.layout.handles.max(1));
+        if let (Some(index), Some(other)) = (&mut self.index, self.others.get_mut(which)) {
+            std::mem::swap(index, other);
+            index.refresh()?;
+        }
+        Ok(())
+    }
+
+    /// Whether another handle has begun a compaction that it has not ended.
+    fn is_left_to_another(&self, compacted: &Result<()>) -> bool {
+        let kind = compacted.as_ref().err().map(crate::Error::kind);
+        !self.others.is_empty() && kind == Some(ErrorKind::Locked)
+    }
+
     pub(super) fn execute(&mut self, op: &Op) -> Result<()> {
+        if self.layout.handles > 0 {
+            self.take_turns()?;
+        }
+        if std::env::var_os("TRACE").is_some() {
+            let writer = self.index().core().writer();
+            eprintln!(
+                "T {:p} next {} row {} ch {} {:.60}",
+                &raw const *self.index().core(),
+                writer.file_next,
+                writer.catalog.row().file_next,
+                writer.change,
+                format!("{op:?}")
+            );
+        }
         match op {
             Op::Write(edits) => self.write(edits)?,
             Op::Admit(how) => self.admit(how)?,
@@ -334,7 +378,11 @@ impl Bench {
                 assert_eq!(self.index().durable_change(), self.model.change);
             }
             Op::Compact => {
-                self.index().compact()?;
+                let compacted = self.index().compact();
+                if self.is_left_to_another(&compacted) {
+                    return Ok(());
+                }
+                compacted?;
                 let stats = self.index().stats()?;
                 let segments_max = self.model.docs.len().min(1) as u64;
                 assert!(stats.segments <= segments_max && stats.dead == 0, "{stats:?}");
@@ -346,7 +394,8 @@ impl Bench {
                     left = left.saturating_sub(1);
                     if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 });
-                if let Err(error) = cancelled
+                if !self.is_left_to_another(&cancelled)
+                    && let Err(error) = cancelled
                     && error.kind() != ErrorKind::Cancelled
                 {
                     return Err(error);

@@ -136,7 +136,7 @@ impl<'a> Candidacy<'a> {
         let by_clock = Stop { deadline: self.admit.conditions.stop.deadline, cancel: None };
         for _ in 0..ATTEMPTS {
             self.look_at_all(&before, &candidates, compare)?;
-            let mut writer = core.writer();
+            let mut writer = core.to_write()?;
             commit::refuse_if_stopped(core)?;
             if writer.change != before.change() {
                 before = core.applied(&writer);

@@ -8,6 +8,7 @@ use super::super::reading::{check_all, stored};
 use super::super::script::Rng;
 use super::run::CrashRun;
 use super::script::HASHES;
+use crate::format::catalog::Row;
 use crate::storage::Storage;
 use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Maintenance, Options, Reader, catalog};
@@ -281,11 +282,16 @@ impl Judge<'_> {
         let kind = made.expect_err("an index without a catalog is no empty folder").kind();
         assert_eq!(kind, ErrorKind::Corrupt);
         assert_eq!(disk.snapshot_of_files(), without, "nothing is removed");
-        // The catalog is an older one.
+        // The catalog is an older one. (A shared handle goes on with the log that is there, and
+        // reserves file numbers.)
         let disk = copy_of(files);
         disk.overwrite(&catalog_path(), catalog_before);
-        let opened = bench.open(&disk).expect_err("an older catalog does not open");
-        assert_eq!(opened.kind(), ErrorKind::Corrupt);
+        let row = |disk: &Sim| catalog::load(disk, &catalog_path()).expect("a catalog");
+        let (older, newer) = (row(&disk), row(&copy_of(files)));
+        if older != (Row { file_next: older.file_next, ..newer }) {
+            let opened = bench.open(&disk).expect_err("an older catalog does not open");
+            assert_eq!(opened.kind(), ErrorKind::Corrupt);
+        }
         // A bit of the catalog's row is wrong, but redb accepts it.
         let disk = copy_of(files);
         let row = catalog::load(&disk, &catalog_path()).expect("a catalog");

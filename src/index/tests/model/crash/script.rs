@@ -104,6 +104,9 @@ pub(super) fn script(number: u64) -> Script {
         ttl: rng.pick(&[None, None, Some(6), Some(15)]),
         ..layout()
     };
+    let is_by_turns = pick(&trouble) != Trouble::Sync && number % 5 < 2;
+    let handles = if is_by_turns { rng.pick(&[1, 2, 3]) } else { 0 };
+    let layout = Layout { handles, ..layout };
     // No concurrent callers if documents can expire: an expiry between the two writes would allow
     // more orders than the model knows.
     let callers = layout.durability == Durability::Sync && layout.ttl.is_none();

@@ -1,0 +1,144 @@
+//! Several shared handles on one index: turns, hand-overs, what each of them sees.
+
+use super::copies::{DIR, disk, params, signature};
+use crate::testing::sim::Sim;
+use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Reader};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Options of a handle that ends its turn with each call.
+fn by_turns() -> Options {
+    Options::default().shared(true).maintenance(Maintenance::Inline)
+}
+
+fn open(sim: &Sim, options: Options) -> Index {
+    Index::open_or_create_on(disk(sim), Path::new(DIR), &params(), options).unwrap()
+}
+
+#[test]
+fn handles_that_write_by_turns_see_each_other_and_number_their_changes_together() {
+    let sim = Sim::new();
+    let (one, other) = (open(&sim, by_turns()), open(&sim, by_turns()));
+    for number in 0..40_u8 {
+        let (writer, reader) = if number % 3 == 0 { (&one, &other) } else { (&other, &one) };
+        let batch = Batch::new().insert(number.to_string(), &signature(&params(), number));
+        let written = writer.write(batch).unwrap();
+        assert_eq!(written.change, u64::from(number) + 1);
+        assert!(reader.refresh().unwrap());
+        assert!(reader.contains(number.to_string()).unwrap());
+        assert_eq!((reader.len(), writer.len()), (written.change, written.change));
+        assert!(!reader.refresh().unwrap());
+    }
+    // A write decides on what others have written, without a refresh.
+    assert_eq!(one.remove("39").unwrap(), Outcome::Removed);
+    assert_eq!(other.insert("38", &signature(&params(), 38)).unwrap(), Outcome::Unchanged);
+    assert_eq!(other.remove("39").unwrap(), Outcome::Missing);
+    one.close().unwrap();
+    other.close().unwrap();
+    let index = Index::open_on(disk(&sim), Path::new(DIR), Options::default()).unwrap();
+    assert_eq!((index.len(), index.stats().unwrap().recovery.bytes_cut), (39, 0));
+}
+
+#[test]
+fn a_log_is_continued_by_the_next_handle_and_not_recovered() {
+    let sim = Sim::new();
+    let (one, other) = (open(&sim, by_turns()), open(&sim, by_turns()));
+    for number in 0..20_u8 {
+        let writer = if number % 2 == 0 { &one } else { &other };
+        writer.insert(number.to_string(), &signature(&params(), number)).unwrap();
+    }
+    let stats = other.stats().unwrap();
+    assert_eq!((stats.segments, stats.floor), (0, 0), "no hand-over flushes");
+    // One that is killed in its turn leaves no mark: the next one recovers.
+    let killed = open(&sim, Options::default().shared(true).maintenance(Maintenance::Background));
+    killed.insert("killed", &signature(&params(), 99)).unwrap();
+    drop(killed);
+    one.insert("after", &signature(&params(), 100)).unwrap();
+    other.refresh().unwrap();
+    assert_eq!((one.len(), other.len()), (22, 22));
+    assert!(one.contains("killed").unwrap());
+}
+
+#[test]
+fn flushes_and_compactions_of_one_handle_are_followed_by_the_others() {
+    let sim = Sim::new();
+    let (one, other) = (open(&sim, by_turns()), open(&sim, by_turns()));
+    let reader = Reader::open_on(disk(&sim), Path::new(DIR), Options::default()).unwrap();
+    for number in 0..60_u8 {
+        let writer = if number % 2 == 0 { &one } else { &other };
+        writer.insert((number % 23).to_string(), &signature(&params(), number)).unwrap();
+        match number % 7 {
+            1 => one.flush().unwrap(),
+            3 => other.flush().unwrap(),
+            5 => other.compact().unwrap(),
+            6 => one.compact().unwrap(),
+            _ => {}
+        }
+        let expected = u64::from(23.min(number + 1));
+        assert!(one.refresh().is_ok() && other.refresh().is_ok() && reader.refresh().is_ok());
+        assert_eq!([one.len(), other.len(), reader.len()], [expected; 3]);
+        for handle in [&one, &other] {
+            assert!(handle.verify().unwrap().problems.is_empty());
+        }
+    }
+    let files = sim.snapshot_of_files().len();
+    assert!(files < 16, "{files} files: what no catalog lists is removed");
+}
+
+#[test]
+fn an_ordinary_handle_and_shared_ones_wait_for_each_other() {
+    let sim = Sim::new();
+    let wait = |options: Options| options.lock_wait(Duration::from_millis(5));
+    let shared = open(&sim, wait(by_turns()));
+    shared.insert("1", &signature(&params(), 1)).unwrap();
+    let ordinary = Index::open_on(disk(&sim), Path::new(DIR), Options::default()).unwrap();
+    assert_eq!(ordinary.len(), 1);
+    let refused = shared.insert("2", &signature(&params(), 2)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Locked);
+    ordinary.insert("3", &signature(&params(), 3)).unwrap();
+    ordinary.close().unwrap();
+    shared.insert("2", &signature(&params(), 2)).unwrap();
+    assert_eq!(shared.len(), 3);
+}
+
+#[test]
+fn threads_of_several_handles_lose_nothing_and_starve_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let shared = || Options::default().shared(true).memtable_bytes_max(64 << 10);
+    let handles: Vec<_> =
+        (0..3).map(|_| Index::open_or_create(&dir, &params(), shared()).unwrap()).collect();
+    let last = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for (number, handle) in handles.iter().enumerate() {
+            for thread in 0..2 {
+                let last = &last;
+                scope.spawn(move || {
+                    for at in 0..100_u8 {
+                        let key = format!("{number}-{thread}-{at}");
+                        let batch = Batch::new().insert(&key, &signature(&params(), at));
+                        let written = handle.write(batch).unwrap();
+                        last.fetch_max(written.change, Ordering::Relaxed);
+                    }
+                });
+            }
+        }
+    });
+    assert_eq!(last.into_inner(), 600);
+    for handle in &handles {
+        assert!(handle.refresh_until(600, Duration::from_secs(10)).unwrap());
+        assert_eq!(handle.len(), 600);
+        assert!(handle.verify().unwrap().problems.is_empty());
+    }
+    for handle in handles {
+        handle.close().unwrap();
+    }
+    assert_eq!(Index::open(&dir, Options::default()).unwrap().len(), 600);
+}
+
+#[test]
+fn an_index_in_memory_is_not_shared() {
+    let refused = Index::temporary(&params(), Options::default().shared(true)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
+}
