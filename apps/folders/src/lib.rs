@@ -8,6 +8,7 @@
 
 pub mod apply;
 pub mod args;
+mod blocks;
 pub mod dups;
 mod file_state;
 mod follow;
