@@ -38,9 +38,8 @@ impl<'a> Blocks<'a> {
                 self.data = next_data(self.file, self.at)?.unwrap_or(self.end..u64::MAX);
                 self.file.seek(SeekFrom::Start(self.data.start))?;
             }
-            let in_hole = self.data.start.saturating_sub(self.at);
-            let is_hole = in_hole > 0;
-            let most = if is_hole { in_hole } else { self.data.end - self.at };
+            let is_hole = self.at < self.data.start;
+            let most = if is_hole { self.data.start } else { self.data.end } - self.at;
             let part = &mut self.block[filled..wanted];
             let most = usize::try_from(most).unwrap_or(usize::MAX).min(part.len());
             let part = &mut part[..most];
@@ -91,8 +90,11 @@ fn next_data(_: &File, at: u64) -> io::Result<Option<Range<u64>>> {
     Ok(Some(at..u64::MAX))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "scratch files are no index")]
+
     use super::*;
     use std::os::unix::fs::FileExt as _;
 
@@ -105,15 +107,15 @@ mod tests {
 
     #[test]
     fn holes_are_zeros_and_are_not_read() {
-        const BYTES: u64 = 64 << 20;
+        const BYTES: u64 = 8 << 20;
         // Where data is; the end of the file is hole, data, or no whole block.
         let cases: [(&[u64], u64); 5] =
-            [(&[], 0), (&[0], 0), (&[1 << 20, 40_000_001], 0), (&[BYTES - 10], 0), (&[77], 5)];
+            [(&[], 0), (&[0], 0), (&[1 << 20, 5_000_001], 0), (&[BYTES - 10], 0), (&[77], 5)];
         for (places, more) in cases {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("file");
-            let file = File::options().read(true).write(true).create(true).truncate(true);
-            let file = file.open(&path).unwrap();
+            std::fs::write(&path, "").unwrap();
+            let file = File::options().read(true).write(true).open(&path).unwrap();
             file.set_len(BYTES + more).unwrap();
             for at in places {
                 file.write_all_at(b"some data!", *at).unwrap();
@@ -131,7 +133,7 @@ mod tests {
             }
             assert!(blocks.is_at_end() && found == expected, "{places:?}");
             let read = read_so_far() - before;
-            assert!(read < 4 << 20, "{places:?}: {read} bytes read");
+            assert!(read < 2 << 20, "{places:?}: {read} bytes read");
         }
     }
 }

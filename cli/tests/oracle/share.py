@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-nearkin, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
+nearkin, count = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else secrets.randbelow(1 << 32)
 print("seed", seed)
 rng = random.Random(seed)
@@ -27,7 +27,7 @@ share = os.path.join(top, "share")
 DAY = 86_400 * 10**9
 START = 1_500_000_000 * 10**9
 WORDS = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))) for _ in range(9_000)]
-ODD = ["Ünïcode", "two  blanks", "it's", "-rf", "new\nline", "100%", "日本", "a\tb", "\u202etxt.exe"]
+ODD = ["\u00fc", "two  blanks", "it's", "-rf", "new\nline", "100%", "\u65e5\u672c", "a\tb", "\u202etxt"]
 live, time = [], START
 
 

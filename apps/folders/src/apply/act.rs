@@ -45,6 +45,12 @@ impl From<String> for Obstacle {
     }
 }
 
+impl From<io::Error> for Obstacle {
+    fn from(error: io::Error) -> Self {
+        Self::Stays(format!("cannot read: {error}"))
+    }
+}
+
 impl From<Failure> for Obstacle {
     fn from(failure: Failure) -> Self {
         Self::Stop(failure)
@@ -107,7 +113,7 @@ impl HeldFile {
     }
 
     fn blocks(&self) -> Result<Blocks<'_>, Obstacle> {
-        Ok(Blocks::new(&self.file, self.state.bytes).map_err(unreadable)?)
+        Ok(Blocks::new(&self.file, self.state.bytes)?)
     }
 
     /// Whether these were all bytes of the file, and it has not changed meanwhile.
@@ -120,8 +126,8 @@ impl HeldFile {
         let (mut one, mut two) = (self.blocks()?, other.blocks()?);
         loop {
             interrupt::check()?;
-            let block = one.next().map_err(unreadable)?;
-            if block != two.next().map_err(unreadable)? {
+            let block = one.next()?;
+            if block != two.next()? {
                 return Ok(false);
             }
             if block.is_empty() {
@@ -136,7 +142,7 @@ impl HeldFile {
         let (mut blocks, mut hash) = (self.blocks()?, Xxh3::new());
         loop {
             interrupt::check()?;
-            let block = blocks.next().map_err(unreadable)?;
+            let block = blocks.next()?;
             if block.is_empty() {
                 return Ok(self.was_read(&blocks) && hash.digest128() == sum);
             }
@@ -144,10 +150,6 @@ impl HeldFile {
             read(block.len() as u64);
         }
     }
-}
-
-fn unreadable(error: io::Error) -> String {
-    format!("cannot read: {error}")
 }
 
 /// The kept file, if the copy may go because of it.

@@ -1,6 +1,8 @@
 //! Finds files with equal bytes. Compares sizes, then hashes of the first bytes, then hashes of
 //! whole files.
 
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

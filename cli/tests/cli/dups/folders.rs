@@ -153,3 +153,15 @@ fn groups_that_are_none_are_not_listed_again() {
     scratch.write("no.txt", "d/one");
     scratch.fails("dups d --not-duplicates no.txt", &["no group of a plan", "--plan FILE"]);
 }
+
+/// A share with versions, copies and a backup, looked at by a program that shares no code.
+/// `NEARKIN_SEED` is for another one.
+#[cfg(unix)]
+#[test]
+fn a_share_keeps_every_content_and_every_living_file() {
+    let is_long = std::env::var("NEARKIN_CAMPAIGNS").is_ok_and(|length| length == "long");
+    let seed = std::env::var("NEARKIN_SEED").unwrap_or_else(|_| "1".to_owned());
+    if let Some(ran) = oracle("share.py", &[if is_long { "20000" } else { "600" }, &seed]) {
+        ran.ends_with(0).prints("passed");
+    }
+}

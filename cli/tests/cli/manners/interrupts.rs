@@ -224,3 +224,14 @@ fn a_signal_ends_a_search_that_finds_no_pair() {
         assert!(began.elapsed() < Duration::from_secs(8), "{arguments}: {:?}", began.elapsed());
     }
 }
+
+/// Every command at many moments: prints a table, which `--nocapture` shows.
+#[test]
+fn every_command_ends_within_a_second_of_a_signal() {
+    if !signals_are_heard() || std::env::var("NEARKIN_CAMPAIGNS").as_deref() != Ok("signals") {
+        return;
+    }
+    if let Some(ran) = oracle("signals.py", &[]) {
+        ran.ends_with(0);
+    }
+}
