@@ -161,7 +161,8 @@ fn groups_that_are_none_are_not_listed_again() {
 fn a_share_keeps_every_content_and_every_living_file() {
     let is_long = std::env::var("NEARKIN_CAMPAIGNS").is_ok_and(|length| length == "long");
     let seed = std::env::var("NEARKIN_SEED").unwrap_or_else(|_| "1".to_owned());
-    if let Some(ran) = oracle("share.py", &[if is_long { "20000" } else { "600" }, &seed]) {
-        ran.ends_with(0).prints("passed");
+    match oracle("share.py", &[if is_long { "20000" } else { "600" }, &seed]) {
+        Some(ran) => drop(ran.ends_with(0).prints("passed")),
+        None => println!("SKIPPED: no Python; NEARKIN_PYTHON may name it"),
     }
 }
