@@ -100,6 +100,16 @@ mod tune;
 #[path = "cli/wrong_input.rs"]
 mod wrong_input;
 
+/// Runs a program of `tests/oracle` on this `nearkin`. `None`: there is no Python.
+#[cfg(unix)]
+fn oracle(script: &str, arguments: &[&str]) -> Option<Ran> {
+    let python = std::env::var("NEARKIN_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle").join(script);
+    let mut command = Command::new(python);
+    let output = command.arg(script).arg(env!("CARGO_BIN_EXE_nearkin")).args(arguments).output();
+    output.ok().map(Ran::new)
+}
+
 /// A scratch folder in which commands run; deleted at the end of the test.
 struct Scratch {
     dir: tempfile::TempDir,

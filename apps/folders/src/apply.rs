@@ -17,6 +17,7 @@ use journal::{Deed, Journal};
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
 use nearkin_kit::output::{self, Output, counted};
 use nearkin_kit::plan::{self, Fate};
 use tally::Tally;
@@ -81,16 +82,22 @@ fn carry_out(
         (_, true) => Deed::Link,
         _ => Deed::Trash,
     };
-    let mut actor = Actor::new(journal, args.any_owner);
+    let goes = |file: &&PlannedFile| file.fate != Fate::Keep;
+    let all = plan.groups.iter().flatten().filter(goes);
+    let bytes = all.fold(0_u64, |bytes, file| bytes.saturating_add(file.bytes));
+    let progress = Progress::start("comparing", Unit::Bytes, Some(bytes));
+    let mut actor = Actor::new(journal, args.any_owner, &progress);
     for group in &plan.groups {
-        for file in group.iter().filter(|file| file.fate != Fate::Keep) {
+        for file in group.iter().filter(goes) {
             interrupt::check()?;
             let deed = if file.fate == Fate::Link { Deed::Link } else { wanted };
             match actor.act(deed, file, group)? {
                 Outcome::Done(bytes) => tally.add(deed, bytes),
                 Outcome::Absent => tally.absent += 1,
                 Outcome::Stays(why) => {
-                    tally.stays(&args.plan, file.line, &file.path, &why);
+                    tally.stayed += 1;
+                    let (plan, path) = (args.plan.display(), name::encode(&file.path));
+                    progress.warn(format!("{plan}:{}: {path} stays: {why}", file.line));
                     actor.note_stays(deed, file, &why)?;
                 }
             }

@@ -84,7 +84,7 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     if args.link {
         groups.linkable(&files, args.any_owner);
     }
-    groups.measure(&files, args.keep);
+    groups.measure(&files);
     // With a limit, a plan has the groups that are printed.
     let by_folder = args.limit.is_none() || args.plan.is_none();
     let copied =

@@ -8,6 +8,7 @@
 
 pub mod apply;
 pub mod args;
+mod blocks;
 pub mod dups;
 mod follow;
 mod held;

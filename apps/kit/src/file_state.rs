@@ -27,6 +27,11 @@ impl FileState {
         Self { id: on_disk::id(path, metadata), bytes: metadata.len(), modified, changed }
     }
 
+    /// The time of the last change of the content, in milliseconds since 1970.
+    pub(crate) fn modified_ms(&self) -> i64 {
+        i64::try_from(self.modified.div_euclid(1_000_000)).unwrap_or(i64::MAX)
+    }
+
     /// The state of a file that is open: its path may lead elsewhere by now.
     pub fn of_open(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;

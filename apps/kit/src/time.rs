@@ -77,6 +77,13 @@ pub fn second(ms: u64) -> String {
     format!("{}T{hour:02}:{minute:02}:{second:02}Z", day(ms))
 }
 
+/// Formats a time in the time zone of this machine, as `strftime` does.
+pub fn local(ms: i64, format: &str) -> String {
+    let time = chrono::DateTime::from_timestamp_millis(ms);
+    let local = time.map(|time| time.with_timezone(&chrono::Local).format(format).to_string());
+    local.unwrap_or_else(|| "?".to_owned())
+}
+
 fn parse_date(text: &str) -> Option<u64> {
     let (date, time) = match text.split_once(['T', 't', ' ']) {
         Some((date, time)) => (date, time.strip_suffix(['Z', 'z'])?),

@@ -9,7 +9,6 @@ use crate::args::{Get, List};
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
-use nearkin_kit::interrupt;
 use nearkin_kit::output::table::{Align, Table};
 use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
 use nearkin_kit::time;
@@ -29,7 +28,6 @@ struct StoredObject<'a> {
 }
 
 pub(crate) fn list(args: &List, output: &mut Output) -> Result<Ended, Failure> {
-    interrupt::end_at_once("run the command again".to_owned());
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "list")?;
     let prefix = args.prefix.as_deref().unwrap_or_default().as_encoded_bytes();

@@ -28,11 +28,16 @@ use nearkin_folders::{apply, dups, mirror};
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened::leaving_nothing;
+use nearkin_kit::interrupt;
 use nearkin_kit::output::Output;
 use nearkin_server::{report, serve};
 
 /// Runs a command. `Ok` is the status of a command that did what it was asked to.
 pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
+    use Command::{Get, List, Query, Stats, Tune};
+    if matches!(command, Query(_) | List(_) | Get(_) | Stats(_) | Tune(_)) {
+        interrupt::end_at_once("run the command again".to_owned());
+    }
     match command {
         Command::Create(args) => maintain::create(&args, output),
         Command::Add(args) => leaving_nothing(&args.index, || add::run(&args, output)),

@@ -5,21 +5,21 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::journal::{Deed, Journal, JournalEntry, Phase};
 use super::trash;
+use crate::blocks::Blocks;
 use crate::held::HeldFolder;
 use nearkin_input::on_disk::{self, FileId};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::file_state::{FileState, owner};
 use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::Progress;
 use nearkin_kit::plan::{Fate, FileIdentity, PlannedFile, name};
-
-const BLOCK_BYTES: usize = 256 << 10;
 
 /// What became of a file.
 #[derive(Debug)]
@@ -42,6 +42,12 @@ pub(super) enum Obstacle {
 impl From<String> for Obstacle {
     fn from(why: String) -> Self {
         Self::Stays(why)
+    }
+}
+
+impl From<io::Error> for Obstacle {
+    fn from(error: io::Error) -> Self {
+        Self::Stays(format!("cannot read: {error}"))
     }
 }
 
@@ -106,57 +112,53 @@ impl HeldFile {
         on_disk::freed_with_names(&self.file, 1)
     }
 
-    /// The file, to be read from its beginning: an earlier comparison may have read it.
-    fn rewound(&self) -> Result<&File, Obstacle> {
-        let mut file = &self.file;
-        file.rewind().map_err(|error| format!("cannot read: {error}"))?;
-        Ok(file)
+    fn blocks(&self) -> Result<Blocks<'_>, Obstacle> {
+        Ok(Blocks::new(&self.file, self.state.bytes)?)
     }
 
-    /// Calls `each` with the blocks of the file until it returns `false`. Returns whether these
-    /// were all bytes of the file, and it has not changed meanwhile.
-    fn each_block(&self, mut each: impl FnMut(&[u8]) -> bool) -> Result<bool, Obstacle> {
-        let mut block = vec![0; BLOCK_BYTES];
-        let mut file = self.rewound()?;
-        let mut bytes = 0;
+    /// Whether these were all bytes of the file, and it has not changed meanwhile.
+    fn was_read(&self, blocks: &Blocks<'_>) -> bool {
+        blocks.is_at_end() && FileState::of_open(&self.file).is_ok_and(|state| state == self.state)
+    }
+
+    /// Whether both files have the same bytes. Calls `read` with the length of each block.
+    fn is_equal(&self, other: &Self, read: &mut impl FnMut(u64)) -> Result<bool, Obstacle> {
+        let (mut one, mut two) = (self.blocks()?, other.blocks()?);
         loop {
             interrupt::check()?;
-            match file.read(&mut block) {
-                Ok(0) => break,
-                Ok(count) if each(&block[..count]) => bytes += count as u64,
-                Ok(_) => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(format!("cannot read: {error}").into()),
+            let block = one.next()?;
+            if block != two.next()? {
+                return Ok(false);
             }
+            if block.is_empty() {
+                return Ok(self.was_read(&one) && other.was_read(&two));
+            }
+            read(block.len() as u64);
         }
-        let state = FileState::of_open(&self.file);
-        Ok(bytes == self.state.bytes && state.is_ok_and(|state| state == self.state))
     }
 
-    /// Whether both files have the same bytes.
-    fn is_equal(&self, other: &Self) -> Result<bool, Obstacle> {
-        let mut second = vec![0; BLOCK_BYTES];
-        let mut file = other.rewound()?;
-        let equal = self.each_block(|first| {
-            let part = &mut second[..first.len()];
-            file.read_exact(part).is_ok() && part == first
-        })?;
-        let unchanged = FileState::of_open(&other.file).is_ok_and(|state| state == other.state);
-        Ok(equal && unchanged && self.state.bytes == other.state.bytes)
-    }
-
-    fn has_sum(&self, sum: u128) -> Result<bool, Obstacle> {
-        let mut hash = Xxh3::new();
-        let whole = self.each_block(|block| {
+    /// Whether the bytes have this hash. Calls `read` with the length of each block.
+    fn has_sum(&self, sum: u128, read: &mut impl FnMut(u64)) -> Result<bool, Obstacle> {
+        let (mut blocks, mut hash) = (self.blocks()?, Xxh3::new());
+        loop {
+            interrupt::check()?;
+            let block = blocks.next()?;
+            if block.is_empty() {
+                return Ok(self.was_read(&blocks) && hash.digest128() == sum);
+            }
             hash.update(block);
-            true
-        })?;
-        Ok(whole && hash.digest128() == sum)
+            read(block.len() as u64);
+        }
     }
 }
 
 /// The kept file, if the copy may go because of it.
-fn compare(copy: &HeldFile, file: &PlannedFile, one: &PlannedFile) -> Result<HeldFile, Obstacle> {
+fn compare(
+    copy: &HeldFile,
+    file: &PlannedFile,
+    one: &PlannedFile,
+    read: &mut impl FnMut(u64),
+) -> Result<HeldFile, Obstacle> {
     let shown = name::encode(&one.path);
     let missing = || format!("{shown} is not there, which would stay");
     let unusable = |why| format!("{shown}, which would stay: {why}");
@@ -169,8 +171,10 @@ fn compare(copy: &HeldFile, file: &PlannedFile, one: &PlannedFile) -> Result<Hel
         return Err(format!("it and {shown} may be one file").into());
     }
     let is_so = match (file.sum, one.sum) {
-        (Some(sum), Some(kept_sum)) => copy.has_sum(sum)? && kept.has_sum(kept_sum)?,
-        _ => copy.is_equal(&kept)?,
+        (Some(sum), Some(kept_sum)) => {
+            copy.has_sum(sum, read)? && kept.has_sum(kept_sum, &mut |_| ())?
+        }
+        _ => copy.is_equal(&kept, read)?,
     };
     if !is_so {
         return Err(format!("it or {shown} has changed, or they are no copies").into());
@@ -182,6 +186,9 @@ fn compare(copy: &HeldFile, file: &PlannedFile, one: &PlannedFile) -> Result<Hel
 pub(super) struct Actor<'a> {
     journal: &'a mut Journal,
     any_owner: bool,
+    progress: &'a Progress,
+    /// The bytes of the files before this one.
+    done: u64,
     /// Number of names that were made.
     made: u64,
     /// How many names of each file are in the trash: its bytes are freed with the last one.
@@ -192,8 +199,9 @@ pub(super) struct Actor<'a> {
 }
 
 impl<'a> Actor<'a> {
-    pub(super) fn new(journal: &'a mut Journal, any_owner: bool) -> Self {
-        Self { journal, any_owner, made: 0, moved: HashMap::new(), trashed: HashMap::new() }
+    pub(super) fn new(journal: &'a mut Journal, any_owner: bool, progress: &'a Progress) -> Self {
+        let (moved, trashed) = (HashMap::new(), HashMap::new());
+        Self { journal, any_owner, progress, done: 0, made: 0, moved, trashed }
     }
 
     pub(super) fn act(
@@ -202,7 +210,10 @@ impl<'a> Actor<'a> {
         file: &PlannedFile,
         group: &[PlannedFile],
     ) -> Result<Outcome, Failure> {
-        match self.try_act(deed, file, group) {
+        let outcome = self.try_act(deed, file, group);
+        self.done = self.done.saturating_add(file.bytes);
+        self.progress.reached(self.done);
+        match outcome {
             Ok(outcome) => Ok(outcome),
             Err(Obstacle::Stays(why)) => Ok(Outcome::Stays(why)),
             Err(Obstacle::Stop(failure)) => Err(failure),
@@ -226,7 +237,12 @@ impl<'a> Actor<'a> {
         }
         let mut why = Obstacle::Stays("no file of its group stays".to_owned());
         for one in stay() {
-            match compare(&copy, file, one) {
+            let (progress, mut done) = (self.progress, self.done);
+            let read = &mut |bytes| {
+                done = u64::saturating_add(done, bytes);
+                progress.reached(done);
+            };
+            match compare(&copy, file, one, read) {
                 Ok(kept) => return self.go(deed, &copy, &kept),
                 Err(Obstacle::Stop(failure)) => return Err(failure.into()),
                 Err(obstacle) => why = obstacle,

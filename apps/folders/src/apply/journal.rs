@@ -178,16 +178,17 @@ impl Journal {
 
     /// What is in the trash, the last first.
     pub(super) fn trashed(&self) -> Vec<JournalEntry> {
-        let mut there: Vec<&JournalEntry> = Vec::new();
-        for entry in &self.entries {
+        let mut there = BTreeMap::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let file = (&entry.path, &entry.place);
             match (entry.phase, entry.deed) {
-                (Phase::Done, Deed::Trash) => there.push(entry),
-                (Phase::Back, _) => {
-                    there.retain(|one| one.path != entry.path || one.place != entry.place);
-                }
+                (Phase::Done, Deed::Trash) => drop(there.insert(file, at)),
+                (Phase::Back, _) => drop(there.remove(&file)),
                 _ => {}
             }
         }
-        there.into_iter().rev().cloned().collect()
+        let mut there: Vec<usize> = there.into_values().collect();
+        there.sort_unstable();
+        there.into_iter().rev().map(|at| self.entries[at].clone()).collect()
     }
 }

@@ -1,11 +1,9 @@
 //! What a run has done, in numbers.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use super::journal::Deed;
-use nearkin_kit::output::{self, grouped};
+use nearkin_kit::output::grouped;
 use nearkin_kit::plan::name;
 
 /// What was done.
@@ -44,12 +42,6 @@ impl Tally {
                 self.bytes_freed += bytes;
             }
         }
-    }
-
-    pub(super) fn stays(&mut self, plan: &Path, line: usize, file: &Path, why: &str) {
-        self.stayed += 1;
-        let (plan, file) = (plan.display(), name::encode(file));
-        output::warn(format!("{plan}:{line}: {file} stays: {why}"));
     }
 
     pub(super) fn text(&self, if_nothing: &str) -> String {

@@ -15,12 +15,12 @@ const EXAMPLES: &str = "Examples:\n  nearkin dups docs\n  \
 /// Find copies and near-copies of files in folders: no index to manage
 ///
 /// Prints exact copies (of any files, also pictures and archives) and near-copies (of files with
-/// text: plain, HTML, PDF, e-mail) separately, largest groups first, with the bytes freed by
-/// keeping one file per group. The first file of a group is the one to keep; --keep chooses it. A
-/// near-copy is as similar to the kept file as --threshold says. Names that begin with a dot are
-/// skipped, symbolic links are not followed, empty files are ignored. Several paths to one file
-/// (hard links, two mounts) are one file. Files are never removed: --plan writes what could be
-/// done, `nearkin apply` does it.
+/// text: plain, HTML, PDF, e-mail) separately, largest groups first, with date and size of each
+/// file and the bytes freed by keeping one file per group. The first file of a group is the one to
+/// keep; --keep chooses it. A near-copy is as similar to the kept file as --threshold says. Names
+/// that begin with a dot are skipped, symbolic links are not followed, empty files are ignored.
+/// Several paths to one file (hard links, two mounts) are one file. Files are never removed: --plan
+/// writes what could be done, `nearkin apply` does it.
 ///
 /// Signatures of texts are kept in an index in the user's cache folder ($XDG_CACHE_HOME, or
 /// ~/.cache/nearkin), so that the next run reads only changed files; --no-cache keeps nothing.
@@ -74,8 +74,9 @@ pub struct Dups {
 
     /// Which file of a group stays: the oldest or newest by time of modification, the one with the
     /// shortest name, or the first by folder and path [default: of the first FOLDER given, there
-    /// one whose name does not say that it is a copy (`backup`, `Kopie`, `old`), then the oldest,
-    /// the least deep, the one whose folder has most files without a copy]
+    /// the newest of near-copies; of exact ones one whose name does not say that it is a copy
+    /// (`backup`, `Kopie`, `old`), then the oldest, the least deep, the one whose folder has most
+    /// files without a copy]
     #[arg(long, value_name = "RULE", value_parser = stays())]
     pub keep: Option<Stays>,
 

@@ -4,13 +4,14 @@
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
 use std::collections::BTreeMap;
-use std::io::{self, Read as _};
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::files::{ExaminedFiles, File};
+use crate::blocks::Blocks;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::file_state::FileState;
 use nearkin_kit::interrupt;
@@ -20,8 +21,6 @@ use nearkin_kit::scratch;
 
 /// Number of bytes at the beginning of a file that are compared first.
 const HEAD_BYTES: u64 = 16 << 10;
-
-const BLOCK_BYTES: usize = 256 << 10;
 
 /// Groups of files with equal bytes. A file is given by its position in `files`. Files that cannot
 /// be read, or that change meanwhile, are in no group. Gives each file in a group its hash.
@@ -52,13 +51,13 @@ fn same(
     candidates: &[usize],
     most: u64,
 ) -> Result<Vec<(u128, Vec<usize>)>, Failure> {
-    let progress = Progress::start("comparing", Unit::Documents, Some(candidates.len() as u64));
+    let bytes = candidates.iter().map(|at| files.all[*at].state.bytes.min(most)).sum();
+    let progress = Progress::start("comparing", Unit::Bytes, Some(bytes));
     let done = AtomicU64::new(0);
+    let read = |bytes| progress.reached(done.fetch_add(bytes, Ordering::Relaxed) + bytes);
     let hash_of = |at: &usize| {
         interrupt::check()?;
-        let hash = hash(&files.all[*at], most);
-        progress.reached(done.fetch_add(1, Ordering::Relaxed));
-        Ok((*at, hash))
+        Ok((*at, hash(&files.all[*at], most, read)))
     };
     let hashes: Vec<(usize, io::Result<u128>)> =
         candidates.par_iter().map(hash_of).collect::<Result<_, Failure>>()?;
@@ -79,43 +78,27 @@ fn same(
 }
 
 /// The hash of the first `most` bytes. Fails if the path now leads to another file, or if the file
-/// has changed since it was found.
-pub(super) fn hash(found: &File, most: u64) -> io::Result<u128> {
-    let (mut hash, mut block) = (Xxh3::new(), Vec::new());
-    each_block(found, most, &mut block, |bytes| hash.update(bytes))?;
-    Ok(hash.digest128())
-}
-
-/// Reads the first `most` bytes of a file, block by block.
-fn each_block(
-    found: &File,
-    most: u64,
-    block: &mut Vec<u8>,
-    mut each: impl FnMut(&[u8]),
-) -> io::Result<()> {
+/// has changed since it was found. Calls `read` with the length of each block.
+pub(super) fn hash(found: &File, most: u64, read: impl Fn(u64)) -> io::Result<u128> {
     // A link may have been put in place of the file.
     let mut options = std::fs::File::options();
-    let mut file = scratch::no_follow(options.read(true)).open(found.path())?;
-    let mut rest = most.min(found.state.bytes);
-    block.resize(usize::try_from(rest).unwrap_or(BLOCK_BYTES).clamp(1, BLOCK_BYTES), 0);
-    while rest > 0 {
+    let file = scratch::no_follow(options.read(true)).open(found.path())?;
+    let mut blocks = Blocks::new(&file, most.min(found.state.bytes))?;
+    let mut hash = Xxh3::new();
+    loop {
         if interrupt::came() {
             return Err(io::Error::other("interrupted"));
         }
-        let wanted = usize::try_from(rest).unwrap_or(BLOCK_BYTES).min(block.len());
-        match file.read(&mut block[..wanted]) {
-            Ok(0) => break,
-            Ok(count) => {
-                each(&block[..count]);
-                rest -= count as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        let block = blocks.next()?;
+        if block.is_empty() {
+            break;
         }
+        hash.update(block);
+        read(block.len() as u64);
     }
     // The open file has one identity, so this look after the reading covers the time before it.
-    if rest > 0 || FileState::of_open(&file)? != found.state {
+    if !blocks.is_at_end() || FileState::of_open(&file)? != found.state {
         return Err(io::Error::other("it changed while it was read"));
     }
-    Ok(())
+    Ok(hash.digest128())
 }

@@ -15,7 +15,7 @@ use nearkin_input::on_disk::{self, FileId};
 use nearkin_input::raw::{SkippedFiles, key_of};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::file_state::{FileState, Owner, owner};
-use nearkin_kit::interrupt;
+use nearkin_kit::{interrupt, time};
 
 /// A path to a file.
 #[derive(Debug)]
@@ -68,6 +68,11 @@ impl File {
         name.map_or(self.shown(), |name| &name.shown)
     }
 
+    /// The time of the last change of its content, to the minute.
+    pub(super) fn modified(&self) -> String {
+        time::local(self.state.modified_ms(), "%Y-%m-%d %H:%M")
+    }
+
     /// Whether the file is never removed, whichever files are copies of it.
     pub(super) fn stays(&self) -> bool {
         self.against || self.program.is_some()
@@ -100,7 +105,7 @@ impl File {
 /// All files that were examined.
 #[derive(Debug, Default)]
 pub(super) struct ExaminedFiles {
-    /// In the end ordered so that the first file of a group is the one to keep.
+    /// In the end ordered so that the first file of some near-copies is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
     /// Links, devices and pipes.

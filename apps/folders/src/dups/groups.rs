@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::files::{ExaminedFiles, File};
 use super::order;
+use super::preference::{Kind, Rule};
 use crate::mount;
-use nearkin_kit::args::values::Stays;
 
 /// Groups of files as they are found: each file with its similarity to the first one.
 pub(super) type FoundGroups = Vec<Vec<(usize, f64)>>;
@@ -27,7 +27,7 @@ pub(super) struct Group {
     /// Bytes on the disk that are freed if only the files that stay are left.
     pub(super) freed: u64,
     /// The rule by which the first file stays, for a program and for a person.
-    pub(super) reason: (&'static str, &'static str),
+    pub(super) reason: Rule,
     /// Files that are like one of these files only.
     pub(super) below: Vec<Below>,
     /// The folder whose copies, and no others, are in this group.
@@ -129,12 +129,12 @@ impl Groups {
 
     /// Computes the bytes that could be freed, and orders the groups by them; says why the first
     /// file of each stays.
-    pub(super) fn measure(&mut self, files: &ExaminedFiles, keep: Option<Stays>) {
-        for groups in [&mut self.exact, &mut self.near] {
+    pub(super) fn measure(&mut self, files: &ExaminedFiles) {
+        for (kind, groups) in [(Kind::Exact, &mut self.exact), (Kind::Near, &mut self.near)] {
             for group in &mut *groups {
                 let freed = group.redundant(files).map(|file| file.freed).sum();
                 group.freed = freed;
-                group.reason = order::reason(files, &group.files, keep);
+                group.reason = order::reason(files, &group.files, kind);
             }
             groups.sort_by(|one, other| {
                 let path = |group: &Group| group.kept(files).path();

@@ -50,7 +50,7 @@ impl Refused {
         groups.near.par_iter_mut().for_each(|group| {
             let sum = |at: usize| {
                 let file = &files.all[at];
-                file.sum.or_else(|| exact::hash(file, u64::MAX).ok())
+                file.sum.or_else(|| exact::hash(file, u64::MAX, |_| ()).ok())
             };
             let first = group.files[0].0;
             let Some(kept) = sum(first) else { return };

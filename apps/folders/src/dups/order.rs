@@ -1,31 +1,31 @@
 //! Orders the files, so that the first one of each group is the one that stays.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::copy_names::CopyNames;
 use super::files::{ExaminedFiles, File};
-use super::preference::Preference;
+use super::preference::{Kind, Preference, Rule};
 use super::programs::Programs;
 use crate::args::dups::Dups;
 use nearkin_kit::args::values::Stays;
 
 /// Why the first of some files stays: the rule that sets it apart from the next one.
-pub(super) fn reason(
-    files: &ExaminedFiles,
-    group: &[(usize, f64)],
-    keep: Option<Stays>,
-) -> (&'static str, &'static str) {
-    let next = group.iter().skip(1).map(|(at, _)| *at).min();
-    let (Some((first, _)), Some(next)) = (group.first(), next) else {
+pub(super) fn reason(files: &ExaminedFiles, group: &[(usize, f64)], kind: Kind) -> Rule {
+    let [(first, _), (next, _), ..] = group else {
         return ("against", "it is in a folder of --against");
     };
-    files.all[*first].preference.over(&files.all[next].preference, keep)
+    files.all[*first].preference.compare(&files.all[*next].preference, kind).1
 }
 
-/// Orders the files as they are kept. `folders` are those given, in the order in which their files
-/// are kept. Returns the groups of exact copies with the new positions.
+fn compare(one: &File, other: &File, kind: Kind) -> Ordering {
+    one.preference.compare(&other.preference, kind).0.then_with(|| one.path().cmp(other.path()))
+}
+
+/// Orders the files as they are kept of near-copies. `folders` are those given, in the order in
+/// which their files are kept. Returns the groups of exact copies with the new positions, the file
+/// that is kept first.
 pub(super) fn order(
     files: &mut ExaminedFiles,
     exact: &[Vec<usize>],
@@ -57,9 +57,7 @@ pub(super) fn order(
     }
     let mut old: Vec<(usize, File)> =
         std::mem::take(&mut files.all).into_iter().enumerate().collect();
-    old.sort_by(|(_, one), (_, other)| {
-        one.preference.cmp(&other.preference).then_with(|| one.path().cmp(other.path()))
-    });
+    old.sort_by(|(_, one), (_, other)| compare(one, other, Kind::Near));
     let mut new = vec![0; old.len()];
     for (at, (before, file)) in old.into_iter().enumerate() {
         new[before] = at;
@@ -67,7 +65,7 @@ pub(super) fn order(
     }
     let group = |group: &Vec<usize>| {
         let mut group: Vec<usize> = group.iter().map(|at| new[*at]).collect();
-        group.sort_unstable();
+        group.sort_by(|one, other| compare(&files.all[*one], &files.all[*other], Kind::Exact));
         group
     };
     exact.iter().map(group).collect()

@@ -1,11 +1,10 @@
 //! What decides which of two files stays.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering::Equal;
+use std::cmp::{Ordering, Reverse};
 
-use nearkin_kit::args::values::Stays;
-
-/// What decides which of two files stays, the first rule first. What is less, stays.
-#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// What is known about a file that decides whether it stays. What is less, stays.
+#[derive(Debug, Default, Clone)]
 pub(super) struct Preference {
     /// Files of `--against` come first.
     pub(super) against: Reverse<bool>,
@@ -24,33 +23,39 @@ pub(super) struct Preference {
     pub(super) name_characters: usize,
 }
 
-impl Preference {
-    /// The rule by which this file stays and another one does not, for a program and for a person.
-    pub(super) fn over(&self, other: &Self, keep: Option<Stays>) -> (&'static str, &'static str) {
-        let rules = [
-            (self.against != other.against, ("against", "it is in a folder of --against")),
-            (self.program != other.program, ("program", "a program needs the other one")),
-            (self.rule != other.rule, ("keep", by_rule(keep))),
-            (self.folder != other.folder, ("folder", "it is in a folder that was given earlier")),
-            (self.copy_name != other.copy_name, ("name", "the other name says that it is a copy")),
-            (self.modified != other.modified, ("oldest", "it is the oldest")),
-            (self.depth != other.depth, ("depth", "it is less deep in folders")),
-            (
-                self.unique != other.unique,
-                ("unique_files", "its folder has more files without a copy"),
-            ),
-            (self.name_characters != other.name_characters, ("short_name", "its name is shorter")),
-        ];
-        let decided = rules.into_iter().find(|(differs, _)| *differs);
-        decided.map_or(("path", "it is the first by path"), |(_, rule)| rule)
-    }
+/// A rule, for a program and for a person.
+pub(super) type Rule = (&'static str, &'static str);
+
+/// Whether files are equal, or near-copies: of these, the newest is the latest version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Exact,
+    Near,
 }
 
-fn by_rule(keep: Option<Stays>) -> &'static str {
-    match keep {
-        Some(Stays::Oldest) => "it is the oldest, as --keep says",
-        Some(Stays::Newest) => "it is the newest, as --keep says",
-        Some(Stays::Shortest) => "its name is the shortest, as --keep says",
-        Some(Stays::First) | None => "it is the first",
+impl Preference {
+    /// Which of two files stays (the less), and the rule that decides: the first that sets them
+    /// apart.
+    pub(super) fn compare(&self, other: &Self, kind: Kind) -> (Ordering, Rule) {
+        let newest = if kind == Kind::Near { other.modified.cmp(&self.modified) } else { Equal };
+        let rules = [
+            (self.against.cmp(&other.against), "against", "it is in a folder of --against"),
+            (self.program.cmp(&other.program), "program", "a program needs the other one"),
+            (self.rule.cmp(&other.rule), "keep", "as --keep says"),
+            (self.folder.cmp(&other.folder), "folder", "it is in a folder that was given earlier"),
+            (newest, "newest", "it is the newest"),
+            (self.copy_name.cmp(&other.copy_name), "name", "the other name says that it is a copy"),
+            (self.modified.cmp(&other.modified), "oldest", "it is the oldest"),
+            (self.depth.cmp(&other.depth), "depth", "it is less deep in folders"),
+            (
+                self.unique.cmp(&other.unique),
+                "unique_files",
+                "its folder has more files without a copy",
+            ),
+            (self.name_characters.cmp(&other.name_characters), "short_name", "its name is shorter"),
+        ];
+        let decided = rules.into_iter().find(|(order, ..)| order.is_ne());
+        let (order, name, why) = decided.unwrap_or((Equal, "path", "it is the first by path"));
+        (order, (name, why))
     }
 }

@@ -24,6 +24,8 @@ const ADVICE_MAX: usize = 5;
 struct FileObject<'a> {
     path: JsonBytes<'a>,
     bytes: u64,
+    /// Milliseconds since 1970.
+    modified: i64,
     /// Bytes that are freed with this file: 0 if it keeps another name elsewhere.
     bytes_on_disk: u64,
     /// Similarity to the first file of the group; 1 for exact copies.
@@ -55,6 +57,8 @@ struct GroupObject<'a> {
 struct BelowObject<'a> {
     path: JsonBytes<'a>,
     bytes: u64,
+    /// Milliseconds since 1970.
+    modified: i64,
     /// The file that it is like.
     of: JsonBytes<'a>,
     /// Similarity to that file.
@@ -339,6 +343,7 @@ fn print<'a>(
             FileObject {
                 path: names.next().unwrap_or(JsonBytes(b"")),
                 bytes: file.state.bytes,
+                modified: file.state.modified_ms(),
                 bytes_on_disk: file.freed,
                 similarity,
                 stays: nth == 0 || file.stays(),
@@ -351,6 +356,7 @@ fn print<'a>(
         let below = group.below.iter().map(|one| BelowObject {
             path: shown(one.at),
             bytes: files.all[one.at].state.bytes,
+            modified: files.all[one.at].state.modified_ms(),
             of: shown(one.of),
             similarity: one.similarity,
         });
@@ -373,16 +379,21 @@ fn print<'a>(
         };
         print_file(kind, nth, &files.all[*at], similarity, output)?;
         for one in group.below(*at) {
-            let name = visible(bytes(files.all[one.at].shown()));
+            let file = &files.all[one.at];
+            let (about, name) = (date_and_size(file), visible(bytes(file.shown())));
             let similarity = SimilarityText::Estimate(one.similarity);
             let note = "(like the one above only)";
-            output.line(format_args!("    {similarity}  {name}  {note}"))?;
+            output.line(format_args!("    {similarity}  {about}  {name}  {note}"))?;
         }
     }
     output.line("")
 }
 
-/// A line for each name of a file, with the day of its last change and its length.
+fn date_and_size(file: &File) -> String {
+    format!("{}  {:>9}", file.modified(), output::bytes(file.state.bytes))
+}
+
+/// A line for each name of a file.
 fn print_file(
     kind: &str,
     nth: usize,
@@ -390,8 +401,7 @@ fn print_file(
     similarity: SimilarityText,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let changed = u64::try_from(file.state.modified / 1_000_000).unwrap_or(0);
-    let facts = format!("{}  {:>9}", time::day(changed), output::bytes(file.state.bytes));
+    let about = date_and_size(file);
     for (nth_name, name) in file.names.iter().enumerate() {
         let name = visible(name.shown.as_os_str().as_encoded_bytes());
         let note = match file.program.filter(|_| nth > 0) {
@@ -400,9 +410,9 @@ fn print_file(
             None => String::new(),
         };
         if kind == "exact" {
-            output.line(format_args!("  {facts}  {name}{note}"))?;
+            output.line(format_args!("  {about}  {name}{note}"))?;
         } else {
-            output.line(format_args!("  {similarity}  {facts}  {name}{note}"))?;
+            output.line(format_args!("  {similarity}  {about}  {name}{note}"))?;
         }
     }
     Ok(())

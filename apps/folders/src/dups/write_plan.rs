@@ -132,17 +132,20 @@ impl<W: Write> PlanWriter<'_, W> {
         for (nth, (at, similarity)) in group.files.iter().enumerate() {
             let file = &self.all.all[*at];
             let stays = nth == 0 || file.against;
-            let sum = exact::hash(file, u64::MAX);
+            let sum = exact::hash(file, u64::MAX, |_| ());
             interrupt::check().map_err(|_| io::ErrorKind::Interrupted)?;
             let Ok(sum) = sum else {
                 writeln!(self.out, "# changed meanwhile: {}", name::encode(file.path()))?;
                 continue;
             };
             seen_kept |= stays;
+            let modified = file.modified();
             if stays {
+                writeln!(self.out, "# modified {modified}:")?;
                 self.lines(file, Fate::Keep, Some(sum), "")?;
             } else if seen_kept {
-                writeln!(self.out, "# similarity {}:", SimilarityText::Estimate(*similarity))?;
+                let similarity = SimilarityText::Estimate(*similarity);
+                writeln!(self.out, "# similarity {similarity}, modified {modified}:")?;
                 self.lines(file, Fate::Remove, Some(sum), "# ")?;
             }
             for one in group.below(*at) {

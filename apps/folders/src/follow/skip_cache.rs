@@ -137,7 +137,7 @@ impl SkipCache {
     }
 
     /// Whether a retry of any failed file is due.
-    #[cfg_attr(not(feature = "watch"), expect(dead_code, reason = "of --watch"))]
+    #[cfg_attr(not(any(feature = "watch", test)), expect(dead_code, reason = "of --watch"))]
     pub(crate) fn is_time_to_try_again(&self, now: u64) -> bool {
         self.before.values().any(|entry| entry.failures > 0 && entry.again <= now)
     }

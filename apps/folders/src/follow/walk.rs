@@ -25,7 +25,7 @@ const IGNORE_FILE: &str = ".nearkinignore";
 pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
 
 /// Git's own ignore file, relative to the folder of the repository.
-#[cfg_attr(not(feature = "watch"), expect(dead_code, reason = "of --watch"))]
+#[cfg_attr(not(any(feature = "watch", test)), expect(dead_code, reason = "of --watch"))]
 pub(crate) const EXCLUDE_FILE: &str = ".git/info/exclude";
 
 /// What to exclude.

@@ -142,6 +142,11 @@ impl Progress {
     pub fn note(&self, text: impl fmt::Display) {
         self.bar.suspend(|| output::note(text));
     }
+
+    /// Prints a warning above the bar.
+    pub fn warn(&self, text: impl fmt::Display) {
+        self.bar.suspend(|| output::warn(text));
+    }
 }
 
 /// The time between two lines; `None` for no lines.

@@ -34,7 +34,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
     let progress = Progress::start("deciding", Unit::Documents, Some(ranks));
     let kept = Arc::clone(&work.kept);
-    let mut dedup = Dedup::new(&kept, request.alike)?;
+    let mut dedup = Dedup::new(&kept, request.alike)?.cancel_if(interrupt::came);
     // Decisions after the last checkpoint are made again.
     dedup.go_back(work.state.done)?;
     while work.state.done < ranks {

@@ -11,6 +11,7 @@ use super::verdicts::Verdict;
 use super::work::Work;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::stored;
+use nearkin_kit::interrupt;
 use rayon::prelude::*;
 
 /// Number of shingles at which no further document is added to those that are decided together.
@@ -75,8 +76,11 @@ pub(super) fn decide(
     numbers.truncate(count);
     let sketcher = work.kept.sketcher();
     let documents = Documents::new(&work.ledger, &sketcher);
-    let ranked = |at: &usize| Ok((begin + *at as u64, documents.of_entry(&entries[*at])?));
-    let ranked: nearkin::Result<Vec<_>> = places.par_iter().map(ranked).collect();
+    let ranked = |at: &usize| {
+        interrupt::check()?;
+        Ok((begin + *at as u64, documents.of_entry(&entries[*at])?))
+    };
+    let ranked: Result<Vec<_>, Failure> = places.par_iter().map(ranked).collect();
     let mut verdicts = vec![Verdict::None; count];
     let fetch = &mut |rank: u64| documents.original(order.line(rank)).map(Some);
     for (at, duplicate) in places.into_iter().zip(dedup.decide_exactly(ranked?, fetch)?) {

@@ -127,10 +127,14 @@ fn judge_chunk(
     let sketcher = work.kept.sketcher();
     let documents = Documents::new(&work.ledger, &sketcher);
     let own: Vec<usize> = (0..numbers.len()).filter(|at| parts.has(numbers[*at])).collect();
-    let read: nearkin::Result<Vec<Original>> =
-        own.par_iter().map(|at| documents.detailed(numbers[*at])).collect();
+    let detailed = |at: &usize| {
+        interrupt::check()?;
+        Ok(documents.detailed(numbers[*at])?)
+    };
+    let read: Result<Vec<Original>, Failure> = own.par_iter().map(detailed).collect();
     let fetch = &mut |rank: u64| documents.detailed(order.line(rank)).map(Some);
     for (at, document) in own.into_iter().zip(read?) {
+        interrupt::check()?;
         let rank = begin + at as u64;
         let Verdict::Dropped { of, equal, .. } = verdicts[at] else {
             judge.keep(rank, &document);

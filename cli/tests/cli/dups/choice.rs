@@ -99,6 +99,46 @@ fn the_living_copy_stays() {
     assert!(plan.contains("; the first stays: the other name says that it is a copy\n"), "{plan}");
 }
 
+/// Near-copies are versions: the latest stays, and in a backup the one of the share does.
+#[cfg(unix)]
+#[test]
+fn the_newest_near_copy_stays_and_the_oldest_exact_one() {
+    let scratch = Scratch::new();
+    for (name, others, days) in [
+        ("d/draft", 0, 9),
+        ("d/draft (1)", 1, 3),
+        ("d/old/draft", 1, 2),
+        ("d/final", 2, 5),
+        ("d/signed", 2, 4),
+        ("e/last", 3, 1),
+    ] {
+        write_old(&scratch, name, &text(1, others), days);
+    }
+    let kept = |arguments: &str| {
+        let objects = scratch.ok(&format!("dups {arguments} --json")).objects();
+        let groups = objects.iter().filter(|group| group["kept_by"].is_string());
+        let line = |group: &Value| {
+            let file = &group["files"][0];
+            format!("{} {} {}", group["kind"], file["path"], group["kept_by"]).replace('"', "")
+        };
+        groups.map(line).collect::<Vec<_>>()
+    };
+    let mut found = kept("d");
+    assert_eq!(found.pop().unwrap(), "near d/draft (1) newest");
+    found.sort_unstable();
+    assert_eq!(found, ["exact d/draft (1) oldest", "exact d/final oldest"]);
+    let near = |arguments: &str| kept(arguments).pop().unwrap();
+    assert_eq!(near("d e"), "near d/draft (1) newest");
+    assert_eq!(near("e d"), "near e/last folder");
+    assert_eq!(near("d --keep oldest"), "near d/draft keep");
+    assert_eq!(near("d --keep newest"), "near d/old/draft keep");
+    let object = &scratch.ok("dups d --json").objects()[2]["files"][0];
+    assert_eq!(object["modified"], (20_000 - 3) * 86_400_000_i64);
+    scratch.ok("dups d --plan p");
+    let plan = fs::read_to_string(scratch.path("p")).unwrap();
+    assert!(plan.contains("; the first stays: it is the newest\n# modified 20"), "{plan}");
+}
+
 /// Copies inside programs are named, and left; a person's file beside them stays, too.
 #[cfg(unix)]
 #[test]
@@ -197,8 +237,8 @@ fn a_near_copy_is_similar_to_the_kept_file() {
         ran.says(&["1 file similar to another one of a group only"]);
     }
     let ran = scratch.ok("dups d --keep first");
-    assert!(ran.stdout.contains("d/2\n    0.8"), "{}", ran.stdout);
-    ran.prints("d/3  (like the one above only)\n");
+    let ran = ran.prints("d/2\n    0.8").prints("d/3  (like the one above only)\n");
+    assert_eq!(slashes(&ran.stdout).matches("0 bytes  d/").count(), 3, "{}", ran.stdout);
     let plan = fs::read_to_string(scratch.path("p")).unwrap();
     assert!(plan.contains("# similar to this one only, 0.8"), "{plan}");
     assert_eq!(plan.matches("remove\t").count(), 1, "{plan}");

@@ -224,3 +224,15 @@ fn a_signal_ends_a_search_that_finds_no_pair() {
         assert!(began.elapsed() < Duration::from_secs(8), "{arguments}: {:?}", began.elapsed());
     }
 }
+
+/// Every command at many moments: prints a table, which `--nocapture` shows.
+#[test]
+fn every_command_ends_within_a_second_of_a_signal() {
+    if !signals_are_heard() || std::env::var("NEARKIN_CAMPAIGNS").as_deref() != Ok("signals") {
+        return;
+    }
+    match oracle("signals.py", &[]) {
+        Some(ran) => println!("{}", ran.ends_with(0).stdout),
+        None => println!("SKIPPED: no Python; NEARKIN_PYTHON may name it"),
+    }
+}

@@ -102,8 +102,8 @@ impl TrashCan {
         let Some(info) = &self.info else { return Ok(()) };
         let path = self.top.as_ref().and_then(|top| path.strip_prefix(top).ok()).unwrap_or(path);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = time::second(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
-        let (path, now) = (in_note(path), now.trim_end_matches('Z'));
+        let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        let (path, now) = (in_note(path), time::local(now, "%Y-%m-%dT%H:%M:%S"));
         let text = format!("[Trash Info]\nPath={path}\nDeletionDate={now}\n");
         let note = note_name(name);
         let written = info.create(&note)?.write_all(text.as_bytes());
