@@ -99,7 +99,8 @@ fn compact_step_in(
 
 /// The segments of the compaction that is due, whether or not the index is idle.
 fn due(core: &Core, writer: &Writer) -> Option<Vec<u64>> {
-    policy::choose(&writer.catalog.row().segments, core.options.tier_segments_max)
+    let (segments, options) = (&writer.catalog.row().segments, &core.options);
+    policy::choose(segments, options.tier_segments_max, options.segment_docs_max)
 }
 
 /// The segments of an idle merge, if one is worthwhile. Deducts their bytes from the allowance
@@ -119,7 +120,7 @@ fn idle_merge(
         return None;
     }
     let entries = &writer.catalog.row().segments;
-    let chosen = policy::choose_idle(entries, writer.idle_bytes)?;
+    let chosen = policy::choose_idle(entries, writer.idle_bytes, core.options.segment_docs_max)?;
     if !due.unwrap_or_default().iter().all(|number| chosen.contains(number)) {
         return None;
     }
@@ -129,7 +130,7 @@ fn idle_merge(
     Some(chosen)
 }
 
-/// Merges everything into one segment without dead documents.
+/// Merges everything into one segment without dead documents, or into as few as the options allow.
 pub(crate) fn compact_all(
     core: &Core,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -156,19 +157,20 @@ fn try_compact_all(
             advanced => drop(advanced?),
         }
     }
-    {
+    let groups = {
         let mut writer = core.writer();
         flush::flush_locked(core, &mut writer, crate::index::merge::flush::NextWal::None)?;
-        let entries = &writer.catalog.row().segments;
-        let Some(chosen) = policy::choose_all(entries) else { return Ok(()) };
-        *slot = Some(begin_compaction(core, &mut writer, &chosen)?);
-    }
-    while let Some(compaction) = &*slot {
-        if core.report(|| progress(compaction.progress())).is_break() {
-            abandon(core, &mut slot);
-            return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
+        policy::choose_all(&writer.catalog.row().segments, core.options.segment_docs_max)
+    };
+    for group in groups {
+        *slot = Some(begin_compaction(core, &mut core.writer(), &group)?);
+        while let Some(compaction) = &*slot {
+            if core.report(|| progress(compaction.progress())).is_break() {
+                abandon(core, &mut slot);
+                return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
+            }
+            advance(core, &mut slot)?;
         }
-        advance(core, &mut slot)?;
     }
     Ok(())
 }
