@@ -106,7 +106,7 @@ impl Rules {
             _ => Alike::contained(0.7).and_similar(0.4),
         };
         let relate = (random.below(2) == 0).then_some(0.4);
-        let keep = random.pick(&[Keep::First, Keep::Newest, Keep::Longest]);
+        let keep = random.pick(&[Keep::First, Keep::Newest, Keep::Longest, Keep::All]);
         let mut rules = Self::new(reject, relate, keep, random.pick(&[1, 3, usize::MAX]));
         rules.or_by_estimate = random.below(2) == 0;
         rules.at_threshold = random.below(2) == 0;
@@ -227,7 +227,7 @@ pub(super) fn by_force(
     };
     let stays = match keep {
         Keep::First => duplicates.is_empty(),
-        Keep::Newest => true,
+        Keep::Newest | Keep::All => true,
         Keep::Longest => duplicates.iter().all(is_longer),
     };
     let sorted = |mut some: Vec<(Vec<u8>, Option<Overlap>, f64)>, limit| -> Matches {
@@ -239,6 +239,11 @@ pub(super) fn by_force(
     let apart = sorted(apart, limit);
     if !stays {
         return (Decided::Rejected(sorted(duplicates, limit)), unverified, apart, complete);
+    }
+    if keep == Keep::All {
+        related.append(&mut duplicates);
+        // Ties stay in the order of keys.
+        related.sort_by(|a, b| a.0.cmp(&b.0));
     }
     let removed = sorted(duplicates, usize::MAX);
     for (of, _) in &removed {
