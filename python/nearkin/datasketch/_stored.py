@@ -24,8 +24,9 @@ def encoded(key: Hashable) -> bytes:
         return key.encode()
     if isinstance(key, bytes):
         return _OTHER + b"b" + key
-    if isinstance(key, int) and not isinstance(key, bool):
-        return _OTHER + b"i" + str(key).encode()
+    # Integers of numpy and pandas are those of Python.
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        return _OTHER + b"i" + str(int(key)).encode()
     raise TypeError(f"keys on disk are str, bytes or int, not {type(key).__name__}")
 
 

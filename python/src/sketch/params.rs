@@ -5,6 +5,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::called::elements;
 use crate::error::{from_engine, raise};
+use crate::options::{Share, Spelled};
 use crate::sketch::common::common_of;
 use crate::tables::table::converted;
 
@@ -40,9 +41,13 @@ impl Params {
 #[pymethods]
 impl Params {
     #[new]
-    #[pyo3(signature = (threshold=0.7, shingles=None, *, hashes=None, bands=None,
-        recall_target=0.95, lane_bits=None, stop_words=None, common=None, passages=None, bag=false,
-        normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0))]
+    #[pyo3(signature = (threshold=Share(0.7), shingles=None, *, hashes=None, bands=None,
+        recall_target=Share(0.95), lane_bits=None, stop_words=None, common=None, passages=None,
+        bag=false, normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0),
+        text_signature = "(threshold=0.7, shingles=None, *, hashes=None, \
+        bands=None, recall_target=0.95, lane_bits=None, stop_words=None, common=None, \
+        passages=None, bag=False, normalise=None, keep_case=False, keep_space=False, \
+        no_nfc=False, scheme=None, seed=0)")]
     #[expect(
         clippy::too_many_arguments,
         clippy::fn_params_excessive_bools,
@@ -50,11 +55,11 @@ impl Params {
     )]
     fn new(
         py: Python<'_>,
-        threshold: f64,
-        shingles: Option<&str>,
+        threshold: Share,
+        shingles: Option<Spelled>,
         hashes: Option<usize>,
         bands: Option<(usize, usize)>,
-        recall_target: f64,
+        recall_target: Share,
         lane_bits: Option<u32>,
         stop_words: Option<Bound<'_, PyAny>>,
         common: Option<Bound<'_, PyAny>>,
@@ -68,8 +73,8 @@ impl Params {
         seed: u64,
     ) -> PyResult<Self> {
         let fail = |error: nearkin::Error| from_engine(py, &error);
-        let mut builder = nearkin::Params::for_threshold(threshold)
-            .recall_target(recall_target)
+        let mut builder = nearkin::Params::for_threshold(threshold.0)
+            .recall_target(recall_target.0)
             .bag(bag)
             .keep_case(keep_case)
             .keep_space(keep_space)
@@ -85,7 +90,7 @@ impl Params {
             }
             builder = builder.normalise(normalise.parse().map_err(fail)?);
         }
-        if let Some(shingles) = shingles {
+        if let Some(Spelled(shingles)) = shingles {
             builder = builder.shingles(shingles.parse().map_err(fail)?);
         }
         if let Some((bands, rows)) = bands {
