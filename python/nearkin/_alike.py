@@ -58,6 +58,6 @@ def _numbered(table: Table, names: list[str]) -> Table:
     sorted_rows = [sorted(row) for row in rows]
     for place, name in enumerate(names):
         columns[name] = [row[place] for row in sorted_rows]
-    _, (fields, _) = table.__reduce__()  # type: ignore[misc]
-    fields = [(name, "l" if name in names else kind, null) for name, kind, null in fields]
+    reduced: Any = table.__reduce__()
+    fields = [(name, "l" if name in names else kind, null) for name, kind, null in reduced[1][0]]
     return _table_of(fields, list(columns.values()))

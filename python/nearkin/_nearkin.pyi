@@ -356,7 +356,7 @@ class Reader(Readable[_K]):
     ) -> Reader[bytes]: ...
     @overload
     def __new__(
-        cls, path: _Path, *, keys: str = "str", threads: int | None = None
+        cls, path: _Path, *, keys: Literal["str"] = "str", threads: int | None = None
     ) -> Reader: ...
     def refresh(self) -> bool: ...
     def backup(self, path: _Path) -> None: ...
@@ -382,7 +382,7 @@ class Index(Readable[_K]):
         path: _Path,
         params: Params | None = None,
         *,
-        keys: str = "str",
+        keys: Literal["str"] = "str",
         **options: Unpack[_IndexOptions],
     ) -> Index: ...
     @overload
@@ -393,7 +393,7 @@ class Index(Readable[_K]):
     @overload
     @staticmethod
     def open(
-        path: _Path, *, keys: str = "str", **options: Unpack[_IndexOptions]
+        path: _Path, *, keys: Literal["str"] = "str", **options: Unpack[_IndexOptions]
     ) -> Index: ...
     @overload
     @staticmethod
@@ -403,7 +403,7 @@ class Index(Readable[_K]):
     @overload
     @staticmethod
     def create(
-        path: _Path, params: Params, *, keys: str = "str", **options: Unpack[_IndexOptions]
+        path: _Path, params: Params, *, keys: Literal["str"] = "str", **options: Unpack[_IndexOptions]
     ) -> Index: ...
     @overload
     @staticmethod
@@ -413,7 +413,7 @@ class Index(Readable[_K]):
     @overload
     @staticmethod
     def temporary(
-        params: Params, *, keys: str = "str", **options: Unpack[_IndexOptions]
+        params: Params, *, keys: Literal["str"] = "str", **options: Unpack[_IndexOptions]
     ) -> Index: ...
     def add(
         self,

@@ -98,7 +98,7 @@ class StoredMinHashLSH(MinHashLSH):
             raise ValueError("storage_config needs 'path', and takes no other key but 'type'")
         if hashfunc is not None:
             raise ValueError("a hash function cannot be stored: leave hashfunc out")
-        self._index: _nearkin.Index | None = None
+        self._index: _nearkin.Index[bytes] | None = None
         # Keys are stored with their type, so nothing is pickled.
         super().__init__(threshold, num_perm, weights, params, None)
         if not 16 <= num_perm <= 1024:

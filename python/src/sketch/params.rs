@@ -5,7 +5,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::called::elements;
 use crate::error::{from_engine, raise};
-use crate::options::{Share, Spelled};
+use crate::options::{Share, Spelled, argument};
 use crate::sketch::common::common_of;
 use crate::tables::table::converted;
 
@@ -41,8 +41,8 @@ impl Params {
 #[pymethods]
 impl Params {
     #[new]
-    #[pyo3(signature = (threshold=Share(0.7), shingles=None, *, hashes=None, bands=None,
-        recall_target=Share(0.95), lane_bits=None, stop_words=None, common=None, passages=None,
+    #[pyo3(signature = (threshold=None, shingles=None, *, hashes=None, bands=None,
+        recall_target=0.95, lane_bits=None, stop_words=None, common=None, passages=None,
         bag=false, normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0),
         text_signature = "(threshold=0.7, shingles=None, *, hashes=None, \
         bands=None, recall_target=0.95, lane_bits=None, stop_words=None, common=None, \
@@ -55,11 +55,11 @@ impl Params {
     )]
     fn new(
         py: Python<'_>,
-        threshold: Share,
-        shingles: Option<Spelled>,
+        threshold: Option<Bound<'_, PyAny>>,
+        shingles: Option<Bound<'_, PyAny>>,
         hashes: Option<usize>,
         bands: Option<(usize, usize)>,
-        recall_target: Share,
+        recall_target: f64,
         lane_bits: Option<u32>,
         stop_words: Option<Bound<'_, PyAny>>,
         common: Option<Bound<'_, PyAny>>,
@@ -73,8 +73,10 @@ impl Params {
         seed: u64,
     ) -> PyResult<Self> {
         let fail = |error: nearkin::Error| from_engine(py, &error);
-        let mut builder = nearkin::Params::for_threshold(threshold.0)
-            .recall_target(recall_target.0)
+        let threshold = threshold.map(|value| argument(&value, "threshold")).transpose()?;
+        let Share(threshold) = threshold.unwrap_or(Share(0.7));
+        let mut builder = nearkin::Params::for_threshold(threshold)
+            .recall_target(recall_target)
             .bag(bag)
             .keep_case(keep_case)
             .keep_space(keep_space)
@@ -90,7 +92,8 @@ impl Params {
             }
             builder = builder.normalise(normalise.parse().map_err(fail)?);
         }
-        if let Some(Spelled(shingles)) = shingles {
+        if let Some(shingles) = shingles {
+            let Spelled(shingles) = argument(&shingles, "shingles")?;
             builder = builder.shingles(shingles.parse().map_err(fail)?);
         }
         if let Some((bands, rows)) = bands {
