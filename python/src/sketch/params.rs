@@ -43,7 +43,8 @@ impl Params {
     #[new]
     #[pyo3(signature = (threshold=None, shingles=None, *, hashes=None, bands=None,
         recall_target=0.95, lane_bits=None, stop_words=None, common=None, passages=None,
-        bag=false, normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0),
+        bag=false, normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None,
+        seed=0),
         text_signature = "(threshold=0.7, shingles=None, *, hashes=None, \
         bands=None, recall_target=0.95, lane_bits=None, stop_words=None, common=None, \
         passages=None, bag=False, normalise=None, keep_case=False, keep_space=False, \
