@@ -183,9 +183,9 @@ impl Options {
     ///
     /// Not covered: running queries and their answers (a few KiB each, unless they return much),
     /// the oldest 4,096 documents of each segment under [`Options::ttl`], what the caller holds
-    /// (texts, signatures, batches), the page cache and mapped pages of segments, which the system
-    /// takes back when memory is short; and, at the next opening after a crash, the documents in the
-    /// log, as many as the memtable held that was lost.
+    /// (texts, signatures, batches), the page cache and mapped pages of segments, which the
+    /// system takes back when memory is short; and, at the next opening after a crash, the
+    /// documents in the log, as many as the memtable held that was lost.
     ///
     /// ```
     /// use nearkin::{Options, ReadMode};
