@@ -92,7 +92,7 @@ pub unsafe extern "C" fn nk_index_admit_text(
         if let Some(payload) = payload(payload_data, payload_len)? {
             newcomer = newcomer.payload(payload);
         }
-        let mut fetched = |key: &[u8]| {
+        let mut fetched = |key: &[u8]| -> engine::Result<Option<engine::Original>> {
             let mut told = nk_bytes { data: std::ptr::null(), len: 0 };
             // SAFETY: the header demands a function of this type that does not throw; the key is
             // valid during the call.
