@@ -451,7 +451,7 @@ static void querying_by_time(void) {
   refused("deadline_ms=soon", "deadline_ms must be a number");
   refused("deadline_ms=1,deadline_ms=1", "deadline_ms is given twice");
   refused("limmit=1", "\"limmit\"");
-  refused("keep=best", "keep=best");
+  refused("keep=best", "keep must be 'first', 'newest', 'longest' or 'all'");
   refused("relate=much", "relate=much");
   refused("relate=1,limit=2,relate=1", "relate is given twice");
   nk_free(answer);
