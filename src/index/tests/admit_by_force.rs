@@ -106,7 +106,7 @@ impl Rules {
             _ => Alike::contained(0.7).and_similar(0.4),
         };
         let relate = (random.below(2) == 0).then_some(0.4);
-        let keep = random.pick(&[Keep::First, Keep::Newest, Keep::Longest, Keep::All]);
+        let keep = random.pick(&[Keep::First, Keep::Newest, Keep::Longest]);
         let mut rules = Self::new(reject, relate, keep, random.pick(&[1, 3, usize::MAX]));
         rules.or_by_estimate = random.below(2) == 0;
         rules.at_threshold = random.below(2) == 0;

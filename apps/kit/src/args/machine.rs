@@ -16,7 +16,7 @@ const MEMORY_MIN: u64 = 16 << 20;
 /// How indexes are opened
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct MachineGiven {
-    /// Stay below this memory, such as 64M in a container of 128M: the index gets half of it,
+    /// Plan for this memory, such as 64M in a container of 128M: the index gets half of it,
     /// documents that are read and requests get parts [default: not limited] [env: NEARKIN_MEMORY]
     #[arg(long, global = true, value_name = "SIZE", help_heading = HEADING)]
     #[arg(value_parser = memory)]

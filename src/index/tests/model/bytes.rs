@@ -104,7 +104,7 @@ fn admitting(input: &mut FuzzInput<'_>, hashes: usize) -> Admitting {
     });
     let newcomers = newcomers.collect();
     let (one, other) = (rows(input, hashes), rows(input, hashes));
-    let keep = [Keep::First, Keep::Newest, Keep::Longest, Keep::All][input.below(4)];
+    let keep = [Keep::First, Keep::Newest, Keep::Longest][input.below(3)];
     let limit = ask(input, hashes).limit;
     let (reject, relate, shown) = (one.max(other), one.min(other), input.below(3));
     Admitting { newcomers, reject, relate, keep, limit, shown }

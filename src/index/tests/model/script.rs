@@ -258,8 +258,7 @@ impl Author {
         // `relate` is often 0, which means threshold zero. Even that threshold may require some
         // equal rows.
         let relate = self.rng.pick(&[reject, reject, 0]).min(self.rows());
-        let keep =
-            self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest, Keep::All]);
+        let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
         let shown = self.rng.pick(&[0, 0, 1, 2]);
         Admitting { newcomers, reject, relate, keep, limit: self.ask().limit, shown }
     }
