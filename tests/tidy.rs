@@ -6,6 +6,8 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/doors.rs"]
+mod doors;
 #[path = "tidy/floors.rs"]
 mod floors;
 #[path = "tidy/layers.rs"]

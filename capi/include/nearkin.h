@@ -195,6 +195,14 @@ typedef struct {
   uint32_t equal_rows;
 } nk_match;
 
+// Gives the text of a stored document, by its key: any number but 0, and `text`, which is read
+// before the next call; 0 if it cannot be had. It is called without a lock, on the thread of the
+// admission, and may use the library, but must not throw.
+typedef int (*nk_fetch)(void *user_data,
+                        const void *key,
+                        size_t key_len,
+                        nk_bytes *text);
+
 // The fields of an admission. The matches belong to the admission, and are in the order of an
 // answer.
 typedef struct {
@@ -212,7 +220,7 @@ typedef struct {
   nk_outcome outcome;
   // Whether the newcomer is stored now.
   bool is_admitted;
-  // Whether the newcomer was compared with all candidates.
+  // Whether the newcomer was compared with all candidates, and all texts could be had.
   bool complete;
 } nk_admission_view;
 
@@ -333,6 +341,23 @@ nk_status nk_index_admit(const nk_index *index,
                          const nk_query *query,
                          nk_admission **admission,
                          nk_error **error);
+
+// Like `nk_index_admit`, for a text, and decides by comparing the texts themselves: `fetch` gives
+// those of stored documents that may be duplicates. One whose text cannot be had, is not UTF-8, or
+// is not the one that was indexed does not count, and `complete` is false then. Errors: those of
+// `nk_index_admit`; `NK_EMPTY`.
+nk_status nk_index_admit_text(const nk_index *index,
+                              const void *key,
+                              size_t key_len,
+                              const char *text_data,
+                              size_t text_len,
+                              const void *payload_data,
+                              size_t payload_len,
+                              const nk_query *query,
+                              nk_fetch fetch,
+                              void *user_data,
+                              nk_admission **admission,
+                              nk_error **error);
 
 // Gives the fields of an admission.
 nk_status nk_admission_get(const nk_admission *admission,
@@ -516,6 +541,16 @@ nk_status nk_index_remove_prefix_until(const nk_index *index,
                                        uint64_t *removed,
                                        nk_error **error);
 
+// Removes all documents that were inserted or last replaced before `time`, in milliseconds since
+// 1970. `removed` (may be null) is their number. Ends early as `nk_index_remove_prefix_until`.
+// Errors: those of `nk_index_remove_prefix_until`.
+nk_status nk_index_remove_before(const nk_index *index,
+                                 uint64_t time,
+                                 nk_cancel cancel,
+                                 void *user_data,
+                                 uint64_t *removed,
+                                 nk_error **error);
+
 // Writes a batch as one change: all of it or nothing, with one sync. The batch is not changed.
 // `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the
 // number of the change. Both may be null. Errors: those of `nk_index_insert`.
@@ -612,7 +647,8 @@ nk_status nk_params_json(const nk_params *params,
 // Makes options from settings, such as "durability=os,ttl_ms=86400000"; an empty text gives the
 // defaults. The settings: durability (sync, os, or the age in milliseconds of the oldest write
 // that a power cut may undo), maintenance (shared, background, inline), read_mode (mmap, pread),
-// memtable_bytes, batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped (true or false).
+// memory_bytes, memtable_bytes, batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped
+// (true or false).
 // Errors: `NK_INVALID` names the setting.
 nk_status nk_options_from_text(const char *settings,
                                size_t settings_len,
@@ -643,8 +679,9 @@ nk_status nk_options_on_event(const nk_options *options,
 // false; other calls fail with `NK_CANCELLED`, and an admission writes nothing.
 //
 // For `nk_index_admit`: keep (first, the default: the stored document stays and the newcomer is
-// rejected; newest: the newcomer replaces its duplicates; longest), relate (least similarity of
-// other stored documents that are returned for an admitted newcomer).
+// rejected; newest: the newcomer replaces its duplicates; longest; all: it is admitted, and its
+// duplicates are among the related documents), relate (least similarity of other stored documents
+// that are returned for an admitted newcomer).
 //
 // Errors: `NK_INVALID` names the setting.
 nk_status nk_query_from_text(const char *settings,

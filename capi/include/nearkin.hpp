@@ -342,6 +342,14 @@ class Readable {
   std::string stats() const {
     return detail::take(detail::result<nk_text *>(&nk_stats_json, read()));
   }
+  // The damage as JSON; empty if there is none.
+  std::string verify() const {
+    bool is_intact = false;
+    nk_text *report = nullptr;
+    detail::call(&nk_verify, read(), &is_intact, &report);
+    const std::string found = detail::take(report);
+    return is_intact ? std::string() : found;
+  }
   void backup(const std::string &path) const {
     detail::call(&nk_backup, read(), path.data(), path.size());
   }
@@ -381,6 +389,14 @@ class Index : public Readable<nk_index> {
   static Index open_or_create(const std::string &path, const Params &params,
                               const Options &options = Options()) {
     return Index(detail::result<nk_index *>(&nk_index_open_or_create, path.data(), path.size(),
+                                            params.get(), options.get()));
+  }
+  static bool exists(const std::string &path) {
+    return detail::result<bool>(&nk_index_exists, path.data(), path.size());
+  }
+  static Index create(const std::string &path, const Params &params,
+                      const Options &options = Options()) {
+    return Index(detail::result<nk_index *>(&nk_index_create, path.data(), path.size(),
                                             params.get(), options.get()));
   }
   static Index open(const std::string &path, const Options &options = Options()) {
@@ -425,6 +441,11 @@ class Index : public Readable<nk_index> {
     return detail::result<uint64_t>(&nk_index_remove_prefix, owned_.get(), prefix.data(),
                                     prefix.size());
   }
+  // Removes what was inserted or last replaced before this time, in milliseconds since 1970.
+  uint64_t remove_before(uint64_t time) {
+    return detail::result<uint64_t>(&nk_index_remove_before, owned_.get(), time,
+                                    static_cast<nk_cancel>(nullptr), static_cast<void *>(nullptr));
+  }
   Admission admit(const std::string &key, const Signature &signature, const Query &query) {
     return admit(key, signature, nullptr, 0, query);
   }
@@ -432,8 +453,10 @@ class Index : public Readable<nk_index> {
                   const Query &query) {
     return admit(key, signature, payload.data(), payload.size(), query);
   }
-  // Writes a batch as one change, and empties it.
-  void write(class Batch &batch);
+  // Writes a batch as one change, and empties it. One outcome per operation.
+  std::vector<nk_outcome> write(class Batch &batch);
+  // Does what maintenance is due: whether there was any.
+  bool maintain() { return detail::result<bool>(&nk_index_maintain, owned_.get()); }
   void flush() { detail::call(&nk_index_flush, owned_.get()); }
   void compact() { detail::call(&nk_index_compact, owned_.get()); }
   // Ends early, with NK_CANCELLED, as soon as `cancel` returns true.
@@ -480,16 +503,23 @@ class Batch {
     return *this;
   }
   void clear() { detail::call(&nk_batch_clear, owned_.get()); }
+  std::size_t size() const {
+    std::size_t operations = 0;
+    detail::call(&nk_batch_size, owned_.get(), &operations, static_cast<std::size_t *>(nullptr));
+    return operations;
+  }
   const nk_batch *get() const { return owned_.get(); }
 
  private:
   detail::Owned<nk_batch> owned_;
 };
 
-inline void Index::write(Batch &batch) {
-  detail::call(&nk_index_write, owned_.get(), batch.get(), static_cast<nk_outcome *>(nullptr),
-               std::size_t(0), static_cast<uint64_t *>(nullptr));
+inline std::vector<nk_outcome> Index::write(Batch &batch) {
+  std::vector<nk_outcome> outcomes(batch.size());
+  detail::call(&nk_index_write, owned_.get(), batch.get(), outcomes.data(), outcomes.size(),
+               static_cast<uint64_t *>(nullptr));
   batch.clear();
+  return outcomes;
 }
 
 }  // namespace nearkin

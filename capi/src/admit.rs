@@ -1,15 +1,15 @@
 //! Admission: check and insert in one step.
 
-use crate::bytes::{bytes, payload};
+use crate::bytes::{bytes, nk_bytes, payload, text};
 use crate::error::{giving, making, nk_error};
 use crate::index::{nk_index, nk_outcome, outcome_of};
 use crate::query::{admit_of, nk_query};
 use crate::results::{Matches, nk_match};
 use crate::sketch::nk_signature;
-use crate::status::nk_status;
+use crate::status::{Failure, nk_status};
 use crate::table::{self, handle};
 use engine::{Admission, Decision, Newcomer};
-use std::ffi::c_void;
+use std::ffi::{c_char, c_int, c_void};
 
 /// The result of an admission.
 pub struct nk_admission(());
@@ -47,8 +47,72 @@ pub unsafe extern "C" fn nk_index_admit(
         if let Some(payload) = payload(payload_data, payload_len)? {
             newcomer = newcomer.payload(payload);
         }
-        let admit = admit_of(query)?;
-        let Admission { decision, change, complete, .. } = index.admit_one(&newcomer, &admit)?;
+        let admission = index.admit_one(&newcomer, &admit_of(query)?)?;
+        Ok(Admitted::new(admission))
+    })
+}
+
+/// Gives the text of a stored document, by its key: any number but 0, and `text`, which is read
+/// before the next call; 0 if it cannot be had. It is called without a lock, on the thread of the
+/// admission, and may use the library, but must not throw.
+pub type nk_fetch = Option<
+    unsafe extern "C" fn(
+        user_data: *mut c_void,
+        key: *const c_void,
+        key_len: usize,
+        text: *mut nk_bytes,
+    ) -> c_int,
+>;
+
+/// Like `nk_index_admit`, for a text, and decides by comparing the texts themselves: `fetch` gives
+/// those of stored documents that may be duplicates. One whose text cannot be had, is not UTF-8, or
+/// is not the one that was indexed does not count, and `complete` is false then. Errors: those of
+/// `nk_index_admit`; `NK_EMPTY`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_admit_text(
+    index: *const nk_index,
+    key: *const c_void,
+    key_len: usize,
+    text_data: *const c_char,
+    text_len: usize,
+    payload_data: *const c_void,
+    payload_len: usize,
+    query: *const nk_query,
+    fetch: nk_fetch,
+    user_data: *mut c_void,
+    admission: *mut *mut nk_admission,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, admission, || {
+        let held = table::get(index)?;
+        let (index, sketcher) = (held.index()?, held.index()?.sketcher());
+        let call = fetch.ok_or_else(|| Failure::invalid("fetch is null"))?;
+        let own = sketcher.original_text(text(text_data, text_len, "text")?)?;
+        let mut newcomer = Newcomer::original(bytes(key, key_len, "key")?, &own);
+        if let Some(payload) = payload(payload_data, payload_len)? {
+            newcomer = newcomer.payload(payload);
+        }
+        let mut fetched = |key: &[u8]| -> engine::Result<Option<engine::Original>> {
+            let mut told = nk_bytes { data: std::ptr::null(), len: 0 };
+            // SAFETY: the header demands a function of this type that does not throw; the key is
+            // valid during the call.
+            let has_it = unsafe { call(user_data, key.as_ptr().cast(), key.len(), &raw mut told) };
+            if has_it == 0 {
+                return Ok(None);
+            }
+            let text = text(told.data.cast(), told.len, "text").ok();
+            Ok(text.and_then(|text| sketcher.original_text(text).ok()))
+        };
+        let mut admit = admit_of(query)?.verify(&mut fetched);
+        let admissions = index.admit_verified(&[newcomer], &mut admit)?;
+        let admission = admissions.into_iter().next();
+        let bug = || Failure::new(nk_status::NK_BUG, "no decision".to_owned());
+        admission.map(Admitted::new).ok_or_else(bug)
+    })
+}
+
+impl Admitted {
+    fn new(Admission { decision, change, complete, unverified, .. }: Admission) -> Self {
         let is_admitted = matches!(decision, Decision::Admitted { .. });
         let (outcome, duplicates, related) = match decision {
             Decision::Rejected { duplicates, .. } => (nk_outcome::NK_UNCHANGED, duplicates, vec![]),
@@ -66,10 +130,10 @@ pub unsafe extern "C" fn nk_index_admit(
             change,
             outcome,
             is_admitted,
-            complete,
+            complete: complete && unverified.is_empty(),
         };
-        Ok(Admitted { view, _matches: matches })
-    })
+        Self { view, _matches: matches }
+    }
 }
 
 /// The fields of an admission. The matches belong to the admission, and are in the order of an
@@ -91,7 +155,7 @@ pub struct nk_admission_view {
     pub outcome: nk_outcome,
     /// Whether the newcomer is stored now.
     pub is_admitted: bool,
-    /// Whether the newcomer was compared with all candidates.
+    /// Whether the newcomer was compared with all candidates, and all texts could be had.
     pub complete: bool,
 }
 

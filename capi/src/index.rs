@@ -237,6 +237,25 @@ pub unsafe extern "C" fn nk_index_remove_prefix_until(
     })
 }
 
+/// Removes all documents that were inserted or last replaced before `time`, in milliseconds since
+/// 1970. `removed` (may be null) is their number. Ends early as `nk_index_remove_prefix_until`.
+/// Errors: those of `nk_index_remove_prefix_until`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_remove_before(
+    index: *const nk_index,
+    time: u64,
+    cancel: nk_cancel,
+    user_data: *mut c_void,
+    removed: *mut u64,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    telling(error, removed, || {
+        let cancel = Cancel::of_call(cancel, user_data);
+        let mut progress = |_| go_on(cancel.as_ref());
+        Ok(table::get(index)?.index()?.remove_before_with(time, &mut progress)?)
+    })
+}
+
 /// Writes a batch as one change: all of it or nothing, with one sync. The batch is not changed.
 /// `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the
 /// number of the change. Both may be null. Errors: those of `nk_index_insert`.

@@ -62,7 +62,8 @@ pub unsafe extern "C" fn nk_params_json(
 /// Makes options from settings, such as "durability=os,ttl_ms=86400000"; an empty text gives the
 /// defaults. The settings: durability (sync, os, or the age in milliseconds of the oldest write
 /// that a power cut may undo), maintenance (shared, background, inline), read_mode (mmap, pread),
-/// memtable_bytes, batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped (true or false).
+/// memory_bytes, memtable_bytes, batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped
+/// (true or false).
 /// Errors: `NK_INVALID` names the setting.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_options_from_text(

@@ -45,7 +45,7 @@ impl FromStr for Asked {
             let (name, value) = (name.trim(), value.trim());
             let is_twice = match name {
                 "relate" => asked.relate.replace(relate(value)?).is_some(),
-                "keep" => asked.keep.replace(keep(value)?).is_some(),
+                "keep" => asked.keep.replace(value.parse()?).is_some(),
                 _ => {
                     if name == "deadline_ms" {
                         asked.deadline_ms = value.parse().ok();
@@ -65,15 +65,6 @@ impl FromStr for Asked {
 
 fn relate(value: &str) -> Result<f64, Failure> {
     value.parse().map_err(|error| Failure::invalid(format!("relate={value}: {error}")))
-}
-
-fn keep(name: &str) -> Result<Keep, Failure> {
-    match name {
-        "first" => Ok(Keep::First),
-        "newest" => Ok(Keep::Newest),
-        "longest" => Ok(Keep::Longest),
-        _ => Err(Failure::invalid(format!("keep={name}: there are first, newest, longest"))),
-    }
 }
 
 impl Asked {
@@ -128,8 +119,9 @@ pub(crate) fn admit_of(query: *const nk_query) -> Result<Admit<'static>, Failure
 /// false; other calls fail with `NK_CANCELLED`, and an admission writes nothing.
 ///
 /// For `nk_index_admit`: keep (first, the default: the stored document stays and the newcomer is
-/// rejected; newest: the newcomer replaces its duplicates; longest), relate (least similarity of
-/// other stored documents that are returned for an admitted newcomer).
+/// rejected; newest: the newcomer replaces its duplicates; longest; all: it is admitted, and its
+/// duplicates are among the related documents), relate (least similarity of other stored documents
+/// that are returned for an admitted newcomer).
 ///
 /// Errors: `NK_INVALID` names the setting.
 #[unsafe(no_mangle)]

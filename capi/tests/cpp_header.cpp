@@ -82,7 +82,14 @@ int main(int, char **arguments) {
   CHECK(!other.admit("shop/2", signature, "second", Query()).is_admitted);
   CHECK(other.set_payload("shop/1", "third") == NK_REPLACED);
   CHECK(other.find("shop/1")->payload == "third");
-  other.insert("home/1", signature);
+  Batch batch;
+  CHECK(other.write(batch.insert("home/1", signature).remove("nobody")) ==
+        (std::vector<nk_outcome>{NK_INSERTED, NK_MISSING}));
+  CHECK(other.remove_before(1) == 0 && other.verify().empty());
+  CHECK(!Index::exists(path + "-new"));
+  Index::create(path + "-new", Params("threshold=0.7")).close();
+  CHECK(Index::exists(path + "-new"));
+  other.maintain();
   other.flush();
   other.insert("home/2", signature);
   other.flush();

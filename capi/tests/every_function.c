@@ -106,7 +106,7 @@ static void params_and_options(void) {
       "threshold=0.5, shingles=words:1, hashes=64, recall=0.9, lane_bits=16, "
       "normalise=fold,diacritics, stop_words=the a, bag=true, seed=3, scheme=fast";
   const char *options_text =
-      "durability=os,maintenance=inline,read_mode=pread,memtable_bytes=1000000,batch_bytes=100000,"
+      "durability=os,maintenance=inline,read_mode=pread,memory_bytes=8000000,memtable_bytes=1000000,batch_bytes=100000,"
       "merge_bytes=1000000,ttl_ms=100000,merge_when_idle=false,keep_mapped=false";
   OK(nk_params_from_text(all, strlen(all), &params, &error));
   OK(nk_params_json(params, &json, &error));
@@ -247,6 +247,8 @@ static void writing(void) {
   OK(nk_index_remove_prefix(index, "q", 1, &removed, &error));
   CHECK(removed == 1);
   OK(nk_index_remove_prefix_until(index, "q", 1, NULL, NULL, &removed, &error));
+  CHECK(removed == 0);
+  OK(nk_index_remove_before(index, 1, NULL, NULL, &removed, &error));
   CHECK(removed == 0);
   OK(nk_index_sync(index, &change, &error));
   OK(nk_index_flush(index, &error));
@@ -449,7 +451,7 @@ static void querying_by_time(void) {
   refused("deadline_ms=soon", "deadline_ms must be a number");
   refused("deadline_ms=1,deadline_ms=1", "deadline_ms is given twice");
   refused("limmit=1", "\"limmit\"");
-  refused("keep=best", "keep=best");
+  refused("keep=best", "keep must be 'first', 'newest', 'longest' or 'all'");
   refused("relate=much", "relate=much");
   refused("relate=1,limit=2,relate=1", "relate is given twice");
   nk_free(answer);
@@ -499,7 +501,53 @@ static void admitting(void) {
   CHECK(!view.is_admitted && view.outcome == NK_UNCHANGED);
   nk_free(admission);
   nk_free(newest);
+  /* All stay, and the newcomer is told of those like it. */
+  newest = query_of("threshold=0.9,keep=all");
+  OK(nk_index_admit(index, "x", 1, fox, NULL, 0, newest, &admission, &error));
+  OK(nk_admission_get(admission, &view, &error));
+  CHECK(view.is_admitted && view.duplicates_len == 0 && view.related_len > 1);
+  nk_free(admission);
+  nk_free(newest);
   nk_free(fox);
+  nk_free(index);
+}
+
+/* The text of every document is FOX, but for "lost", which cannot be had. */
+static int fetch(void *calls, const void *key, size_t key_len, nk_bytes *text) {
+  ++*(int *)calls;
+  text->data = FOX;
+  text->len = strlen(FOX);
+  return key_len != 4 || memcmp(key, "lost", 4) != 0;
+}
+
+static void comparing(void) {
+  nk_index *index = NULL;
+  nk_params *params = params_of("threshold=0.6,shingles=words:1");
+  nk_signature *fox = NULL;
+  nk_admission *admission = NULL;
+  nk_admission_view view;
+  int calls = 0;
+  OK(nk_index_temporary(params, NULL, &index, &error));
+  OK(nk_sketch_text(NK_READ(index), FOX, strlen(FOX), &fox, &error));
+  OK(nk_index_insert(index, "fox", 3, fox, NULL, 0, NULL, &error));
+  OK(nk_index_admit_text(index, "copy", 4, FOX2, strlen(FOX2), "p", 1, NULL, fetch, &calls,
+                         &admission, &error));
+  OK(nk_admission_get(admission, &view, &error));
+  CHECK(!view.is_admitted && view.complete && calls == 1 && equals(view.duplicates[0].key, "fox"));
+  nk_free(admission);
+  OK(nk_index_remove(index, "fox", 3, NULL, &error));
+  OK(nk_index_insert(index, "lost", 4, fox, NULL, 0, NULL, &error));
+  OK(nk_index_admit_text(index, "copy", 4, FOX2, strlen(FOX2), NULL, 0, NULL, fetch, &calls,
+                         &admission, &error));
+  OK(nk_admission_get(admission, &view, &error));
+  CHECK(view.is_admitted && !view.complete && calls == 2);
+  nk_free(admission);
+  FAILS(NK_EMPTY, nk_index_admit_text(index, "copy", 4, " ", 1, NULL, 0, NULL, fetch, &calls,
+                                      &admission, &error));
+  FAILS(NK_INVALID, nk_index_admit_text(index, "copy", 4, FOX, 5, NULL, 0, NULL, NULL, NULL,
+                                        &admission, &error));
+  nk_free(fox);
+  nk_free(params);
   nk_free(index);
 }
 
@@ -631,6 +679,7 @@ int main(int argc, char **argv) {
   querying_by_time();
   waiting();
   admitting();
+  comparing();
   walking();
   reading_beside();
   CHECK(nk_handles_live() == 0);

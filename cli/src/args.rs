@@ -14,6 +14,7 @@ use nearkin_folders::args::dups::Dups;
 use nearkin_folders::args::mirror::Mirror;
 use nearkin_kit::args::conditions::ConditionsGiven;
 use nearkin_kit::args::lines::{ExactGiven, LinesGiven};
+use nearkin_kit::args::machine::MachineGiven;
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::args::table::TableGiven;
@@ -102,6 +103,9 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_name = "drop|keep", help_heading = "Formats")]
     #[arg(value_parser = values::quoted)]
     pub(crate) quoted: Option<values::Quoted>,
+
+    #[command(flatten)]
+    pub(crate) machine: MachineGiven,
 
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -13,6 +13,7 @@ use clap::Parser;
 use args::{Args, Command};
 use nearkin_input::formats::{self, decode};
 use nearkin_input::source;
+use nearkin_kit::args::machine;
 use nearkin_kit::args::values::Quoted;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -55,8 +56,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, output: &mut Output) -> Result<Ended, Failure> {
-    let Args { pdf_command, encoding, zstd_window, quoted, threads, command, .. } =
+    let Args { pdf_command, encoding, zstd_window, quoted, threads, machine, command, .. } =
         args.with_variables()?;
+    machine::set(machine);
     if let Some(command) = pdf_command {
         formats::read_pdf_by(command);
     }

@@ -15,7 +15,7 @@ const { native } = require('./load.js');
 function settled(answer) {
   if (answer instanceof native.Failure) {
     const code = /** @type {ErrorCode} */ (`NEARKIN_${answer.kind.toUpperCase()}`);
-    throw new NearkinError(answer.message, code);
+    throw new NearkinError(answer.message, code, answer.advice);
   }
   return answer;
 }

@@ -7,11 +7,14 @@ class NearkinError extends Error {
   /**
    * @param {string} message
    * @param {ErrorCode} code
+   * @param {string} advice
    */
-  constructor(message, code) {
+  constructor(message, code, advice) {
     super(message);
     /** The kind of the error: `NEARKIN_NOT_FOUND`, `NEARKIN_LOCKED` ... */
     this.code = code;
+    /** What to do about an error of this kind. */
+    this.advice = advice;
   }
 }
 Object.defineProperty(NearkinError.prototype, 'name', { value: 'NearkinError' });

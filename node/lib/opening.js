@@ -16,6 +16,7 @@ const READING = { readMode: 'string', keys: 'string' };
 const WRITING = {
   durability: 'string|number',
   ttlMs: 'number',
+  memoryBytes: 'number',
   memtableBytes: 'number',
   ...READING,
 };

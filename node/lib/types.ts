@@ -107,7 +107,12 @@ export interface OpenOptions<T extends KeyKind = 'string'> extends ReaderOptions
   durability?: 'sync' | 'os' | number;
   /** Documents older than this many milliseconds are removed. Default: never. */
   ttlMs?: number;
-  /** Maximum memory for documents that are in no segment yet. */
+  /**
+   * Memory of the open index on a small machine, at least 4 MiB: see the library's
+   * `Options::memory_bytes_max`.
+   */
+  memoryBytes?: number;
+  /** Maximum memory for documents that are in no segment yet; counts more than `memoryBytes`. */
   memtableBytes?: number;
 }
 
@@ -233,7 +238,7 @@ export interface AdmitOptions extends Omit<QueryOptions, 'threshold'> {
   /** Documents of at least this similarity are returned as `related`. */
   relate?: number;
   /** Which stays: the stored document (`first`, the default), the newcomer, or the longer one. */
-  keep?: 'first' | 'newest' | 'longest';
+  keep?: 'first' | 'newest' | 'longest' | 'all';
   /** A tenant's part of the index: only documents with this prefix count, and keys must have it. */
   prefix?: Key;
   /** Maximum time, in milliseconds: then the call fails and that newcomer is not written. */

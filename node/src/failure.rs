@@ -14,11 +14,14 @@ pub struct Failure {
     pub kind: String,
     /// What happened, where, and what to do.
     pub message: String,
+    /// What to do about an error of this kind.
+    pub advice: String,
 }
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind: kind.as_str().to_owned(), message: message.into() }
+        let advice = kind.advice().to_owned();
+        Self { kind: kind.as_str().to_owned(), message: message.into(), advice }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -36,7 +39,8 @@ impl Failure {
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         let text = text.unwrap_or_else(|| "no message".to_owned());
         let report = "this is a bug in nearkin: please report it with this message";
-        Self { kind: "bug".to_owned(), message: format!("{text}; {report}") }
+        let message = format!("{text}; {report}");
+        Self { kind: "bug".to_owned(), ..Self::new(ErrorKind::Other, message) }
     }
 
     /// Names the document that failed, if there are several.
@@ -60,6 +64,6 @@ impl From<Error> for Failure {
 /// The JavaScript engine cannot make a value: it is out of memory, or is shutting down.
 impl From<napi::Error> for Failure {
     fn from(error: napi::Error) -> Self {
-        Self { kind: ErrorKind::Other.as_str().to_owned(), message: error.reason.clone() }
+        Self::new(ErrorKind::Other, error.reason.clone())
     }
 }

@@ -69,12 +69,7 @@ pub(crate) fn admit(settings: &str, prefix: Option<Bytes>) -> Result<Admit<'stat
                 let refuse = |error| Failure::invalid(format!("relate={value}: {error}"));
                 relate = Some(value.parse().map_err(refuse)?);
             }
-            Some(("keep", "first")) => keep = Keep::First,
-            Some(("keep", "newest")) => keep = Keep::Newest,
-            Some(("keep", "longest")) => keep = Keep::Longest,
-            Some(("keep", _)) => {
-                return Err(Failure::invalid("keep must be 'first', 'newest' or 'longest'"));
-            }
+            Some(("keep", name)) => keep = name.parse()?,
             _ => others.extend([line, "\n"]),
         }
     }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _errors
 from ._dedup import Row, dedup
+from ._alike import clusters, pairs
 from ._errors import *
 from ._nearkin import (
     Answer,
@@ -40,6 +41,7 @@ from ._nearkin import (
     learn_common,
     rebuild,
     salvage,
+    similarity,
 )
 from ._types import Added, Imported, Stats, Verification
 
@@ -69,15 +71,21 @@ __all__ = [
     "Verification",
     "__version__",
     "aio",
+    "clusters",
     "dedup",
     "exists",
     "import_datasketch",
     "learn_common",
+    "pairs",
     "rebuild",
     "salvage",
+    "similarity",
 ]
 __all__ += _errors.__all__
 
+
+for _class in (Answer, Document, Index, Match, Params, PassageIndex, Reader, Snapshot, Stream, Table):
+    setattr(_class, "__getattr__", _errors.missing)
 
 if TYPE_CHECKING:
     from . import aio as aio
@@ -96,4 +104,5 @@ def __getattr__(name: str) -> Any:
         from .datasketch._migrate import import_datasketch
 
         return import_datasketch
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    meant = _errors.closest(name, __all__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")

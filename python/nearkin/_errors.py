@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+from typing import NoReturn
+
 from ._nearkin import _advice
 
 __all__ = [
@@ -101,6 +105,45 @@ class BugError(Error, RuntimeError):
     """A failed check inside nearkin."""
 
     advice = "report this bug with its message"
+
+
+#: What people call a name that is here.
+_SAID = {
+    "query": "search find similar lookup nearest neighbors neighbours most_similar",
+    "query_many": "search_many find_many batch_query query_batch",
+    "add": "append extend put update upsert insert_many add_many index fit build",
+    "insert": "put set upsert add",
+    "discard": "delete drop pop erase",
+    "remove": "delete drop remove_many",
+    "pairs": "duplicates dups similar_pairs all_pairs",
+    "clusters": "groups components cluster",
+    "keys": "ids list items",
+    "admit": "add_unique insert_unique",
+    "compact": "optimize optimise vacuum merge",
+    "stats": "info describe size count",
+    "key": "id doc_id name document",
+    "similarity": "score jaccard sim distance",
+    "to_pandas": "df to_df to_frame dataframe",
+    "read_all": "to_list collect fetchall",
+    "threshold": "min_similarity cutoff threshhold",
+    "limit": "top_k k n topk max_results",
+    "hashes": "num_perm num_hashes permutations",
+    "shingles": "shingle ngram ngrams shingle_size",
+}
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The known name that an unknown one may mean, as the end of a message."""
+    known = [one for one in known if not one.startswith("_")]
+    found = [one for one, words in _SAID.items() if one in known and name in words.split()]
+    found = found or difflib.get_close_matches(name, known, 1, 0.7)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def missing(self: object, name: str) -> NoReturn:
+    """``__getattr__`` of the classes: called for attributes that there are not."""
+    message = f"{type(self).__name__!r} object has no attribute {name!r}"
+    raise AttributeError(message + closest(name, dir(type(self))))
 
 
 for _name, _text in _advice():

@@ -61,11 +61,21 @@ def _shown_row(names: list[str], row: Any) -> list[str]:
 
 def to_text(table: Any) -> str:
     """The first rows, in columns."""
+    return _text(f"Table of {len(table)} rows", *_cells(table))
+
+
+def stream_to_text(table: Any) -> str:
+    """The first rows of a stream."""
     cells, more = _cells(table)
+    head = "Stream, to be read once: read_all(), to_pandas() or a loop"
+    return _text(head if len(cells) > 1 else "Stream without further rows", cells, more)
+
+
+def _text(head: str, cells: list[list[str]], more: int) -> str:
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
     rest = [f"... and {more} more"] if more else []
-    return "\n".join([f"Table of {len(table)} rows", *lines, *rest])
+    return "\n".join([head, *lines, *rest])
 
 
 def to_html(table: Any) -> str:
@@ -110,10 +120,21 @@ def answer_to_pandas(answer: Any) -> Any:
 
 def answer_to_html(answer: Any) -> str:
     """The first matches as a table of HTML."""
+    (names, *rows), more = _answer_cells(answer)
+    return _html(names, rows, more)
+
+
+def answer_to_text(answer: Any) -> str:
+    """The first matches, in columns."""
+    head = f"Answer of {len(answer)} of {answer.found} matches at {answer.threshold:g}"
+    return _text(head, *_answer_cells(answer))
+
+
+def _answer_cells(answer: Any) -> tuple[list[list[str]], int]:
     columns = _of_answer(answer)
     names = list(columns)
     rows = [_shown_row(names, row) for row in zip(*columns.values())][:_SHOWN]
-    return _html(names, rows, answer.found - len(rows))
+    return [names, *rows], answer.found - len(rows)
 
 
 def params_to_html(params: Any) -> str:

@@ -56,7 +56,12 @@ pub(crate) fn raise(py: Python<'_>, class: &str, message: &str) -> PyErr {
 
 /// Converts an error of the library; appends the system's message.
 pub(crate) fn from_engine(py: Python<'_>, error: &Error) -> PyErr {
-    raise(py, class_of(error.kind()), &message_of(error))
+    let mut message = message_of(error);
+    if error.kind() == ErrorKind::Locked && message.contains("this process") {
+        // A cell of a notebook that was run twice.
+        message += ": `ix.close()`, or open it by `with nk.Index(...) as ix:`";
+    }
+    raise(py, class_of(error.kind()), &message)
 }
 
 /// An error of a call that got the documents of these rows, as one about a row of the caller's

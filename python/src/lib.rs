@@ -57,6 +57,8 @@ mod _nearkin {
     #[pymodule_export]
     use crate::index::copies::{rebuild, salvage};
     #[pymodule_export]
+    use crate::index::originals::similarity;
+    #[pymodule_export]
     use crate::index::passages::PassageIndex;
     #[pymodule_export]
     use crate::index::readable::{Readable, Snapshot};

@@ -72,7 +72,9 @@ pub(crate) fn keywords<'py>(
     for (name, value) in given.into_iter().flatten() {
         let name: String = name.extract()?;
         if !names.contains(&name.as_str()) {
-            let message = format!("{method}() got an unexpected keyword argument '{name}'");
+            let closest = value.py().import("nearkin._errors")?.getattr("closest")?;
+            let meant: String = closest.call1((&name, names.to_vec()))?.extract()?;
+            let message = format!("{method}() got an unexpected keyword argument '{name}'{meant}");
             return Err(PyTypeError::new_err(message));
         }
         set(&name, &value)?;
@@ -89,10 +91,10 @@ pub(crate) struct Opening {
 
 /// The keyword arguments that open an index of passages.
 pub(crate) const PASSAGE_OPTIONS: &[&str] =
-    &["durability", "read_mode", "memtable_bytes", "keys", "threads"];
+    &["durability", "read_mode", "memory_bytes", "memtable_bytes", "keys", "threads"];
 /// Those that open an index.
 pub(crate) const INDEX_OPTIONS: &[&str] =
-    &["durability", "ttl", "read_mode", "memtable_bytes", "keys", "threads"];
+    &["durability", "ttl", "read_mode", "memory_bytes", "memtable_bytes", "keys", "threads"];
 
 impl Opening {
     /// Reads the keyword arguments for the index at `path`.
@@ -104,7 +106,13 @@ impl Opening {
     ) -> PyResult<Self> {
         let options = Options::default().on_event(events::listener(path));
         let mut opening = Self { options, keys: KeyType::Text, threads: None };
-        keywords(method, names, given, |name, value| opening.set(name, value))?;
+        // The whole memory before its parts.
+        for whole in [true, false] {
+            keywords(method, names, given, |name, value| match name == "memory_bytes" {
+                is if is == whole => opening.set(name, value),
+                _ => Ok(()),
+            })?;
+        }
         Ok(opening)
     }
 
@@ -116,6 +124,10 @@ impl Opening {
             "threads" => self.threads = argument(value, name)?,
             "durability" => self.options = options.durability(durability(value)?),
             "ttl" => self.options = options.ttl(duration(value, name)?),
+            "memory_bytes" => {
+                let Count(bytes) = argument(value, name)?;
+                self.options = options.memory_bytes_max(bytes);
+            }
             "memtable_bytes" => {
                 let Count(bytes) = argument(value, name)?;
                 self.options = options.memtable_bytes_max(bytes);
@@ -166,6 +178,34 @@ impl<'py> FromPyObject<'_, 'py> for Count {
             extracted => extracted.map(Self),
         }
     }
+}
+
+/// A similarity or share: a number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share(pub(crate) f64);
+
+impl<'py> FromPyObject<'_, 'py> for Share {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract().map(Self).map_err(|_| wrong(object, "a number from 0 to 1, such as 0.85"))
+    }
+}
+
+/// The text of a parameter that has a form of its own.
+pub(crate) struct Spelled(pub(crate) String);
+
+impl<'py> FromPyObject<'_, 'py> for Spelled {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract().map(Self).map_err(|_| wrong(object, "a str, such as 'words:3'"))
+    }
+}
+
+fn wrong(object: Borrowed<'_, '_, PyAny>, must_be: &str) -> PyErr {
+    let found = object.repr().map_or_else(|_| "that".to_owned(), |found| found.to_string());
+    PyTypeError::new_err(format!("must be {must_be}, not {found}"))
 }
 
 /// A number of threads: 1 or more.

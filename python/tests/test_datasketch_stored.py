@@ -97,6 +97,18 @@ def test_a_stored_lsh_refuses_unsupported_settings(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+def test_integers_of_numpy_and_pandas_are_keys_on_disk(tmp_path):
+    np = pytest.importorskip("numpy")
+    m = theirs.MinHash(num_perm=16)
+    m.update(b"a")
+    with at(tmp_path / "ints", num_perm=16) as lsh:
+        for key in np.arange(3, dtype=np.int32):
+            lsh.insert(key, m)
+        assert np.int64(2) in lsh and sorted(lsh.query(m)) == [0, 1, 2]
+        lsh.remove(np.uint8(1))
+        assert sorted(lsh.query(m)) == [0, 2]
+
+
 def test_indexes_on_disk_are_merged(tmp_path):
     made = minhashes(random.Random(1), 20, num_perm=16)
     one, other = (at(tmp_path / name, num_perm=16, params=(4, 3)) for name in "ab")

@@ -176,6 +176,11 @@ impl Error {
         self.inner.kind
     }
 
+    /// What to do about the error, in one line: see [`ErrorKind::advice`].
+    pub fn advice(&self) -> &'static str {
+        self.inner.kind.advice()
+    }
+
     /// The message with all causes, on one line: what `Display` prints, and then each
     /// [`source`](std::error::Error::source). For programs that pass errors on as text.
     pub fn full_message(&self) -> String {

@@ -1,10 +1,11 @@
 //! Writes a segment, section by section. Computes its bucket tables from the sections it has
 //! written, or takes the tables from a caller that has the signatures in memory.
 //!
-//! Memory: bounded buffers, 4.4 bytes per document, and 4 bytes per block of the file.
+//! Memory: bounded buffers, 0.1 bytes per document, and 4 bytes per block of the file. Before the
+//! tables, also 4 bytes per document.
 
 use super::Shape;
-use super::tables::{Need, Rebuild, Run, key_hash, u16_of};
+use super::tables::{Need, Rebuild, Run, key_hash, u16_of, u32_of};
 use super::writer::{Output, Stream, header};
 use crate::format::blocks::{
     KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, SegmentLayout, SegmentProperties,
@@ -34,7 +35,8 @@ pub(crate) struct Builder {
     phase: BuildPhase,
     /// Number of documents pushed in this phase.
     pushed: u32,
-    /// Start offsets of the documents, as bases and relative offsets, needed for the table of keys.
+    /// Start offsets of the documents, as bases and relative offsets. `starts` is empty once they
+    /// are written: the table of keys reads them back.
     bases: Vec<u64>,
     starts: Vec<u32>,
     documents_bytes: u64,
@@ -95,7 +97,7 @@ impl Builder {
             phase: BuildPhase::Signatures,
             pushed: 0,
             bases: Vec::new(),
-            starts: Vec::new(),
+            starts: Vec::with_capacity(index(docs)),
             documents_bytes: 0,
             time_min: u64::MAX,
             time_max: 0,
@@ -245,7 +247,7 @@ impl Builder {
             self.main.push(&base.to_le_bytes(), &mut self.output)?;
         }
         self.align()?;
-        for start in &self.starts {
+        for start in std::mem::take(&mut self.starts) {
             self.main.push(&start.to_le_bytes(), &mut self.output)?;
         }
         self.align()
@@ -286,36 +288,40 @@ impl Builder {
     }
 
     fn feed_keys(&mut self, from: u32) -> Result<usize> {
-        let begin = self.start(from);
-        let mut to = from + 1;
-        while to < self.docs && self.start(to + 1) - begin <= wide(CHUNK_BYTES) {
-            to += 1;
-        }
-        let end = self.start(to);
+        let starts = self.starts_from(from)?;
+        let fits = |start: &u64| start - starts[0] <= wide(CHUNK_BYTES);
+        let count = starts.partition_point(fits).saturating_sub(1).max(1);
         let tables = self.tables.as_mut().expect("in the last phase");
         let [_, documents, ..] = &tables.layout.sections;
-        let range = documents.offset + begin..documents.offset + end;
+        let range = documents.offset + starts[0]..documents.offset + starts[count];
         let chunk = self.output.read_back(range, &mut tables.chunk)?;
         tables.hashes.clear();
-        for ordinal in index(from)..index(to) {
-            let start =
-                self.bases[ordinal / index(STARTS_PER_BASE)] + u64::from(self.starts[ordinal]);
-            let at = usize::try_from(start - begin).expect("within the chunk");
+        for start in &starts[..count] {
+            let at = usize::try_from(start - starts[0]).expect("within the chunk");
             let document = &chunk[at..];
             let key_bytes = usize::from(u16_of(document));
             tables.hashes.push(key_hash(&document[2..2 + key_bytes], self.shape.key_seed));
         }
         tables.rebuild.as_mut().expect("tables are being rebuilt").keys(&tables.hashes);
-        Ok(chunk.len())
+        Ok(chunk.len() + 4 * starts.len())
     }
 
-    /// Start offset of a document in its section. For `docs`, the end of the last document.
-    fn start(&self, ordinal: u32) -> u64 {
-        if ordinal == self.docs {
-            return self.documents_bytes;
+    /// Start offsets of some documents from `from` on in their section, and the end of the last.
+    fn starts_from(&mut self, from: u32) -> Result<Vec<u64>> {
+        let left = index(self.docs - from);
+        let count = (CHUNK_BYTES / 32 + 2).min(left);
+        let tables = self.tables.as_mut().expect("in the last phase");
+        let [_, _, _, starts, ..] = &tables.layout.sections;
+        let begin = starts.offset + 4 * u64::from(from);
+        let range = begin..begin + 4 * wide(count);
+        let bytes = self.output.read_back(range, &mut tables.chunk)?.chunks_exact(4);
+        let base = |ordinal: usize| self.bases[ordinal / index(STARTS_PER_BASE)];
+        let start = |(bytes, ordinal)| base(ordinal) + u64::from(u32_of(bytes));
+        let mut starts: Vec<u64> = bytes.zip(index(from)..).map(start).collect();
+        if count == left {
+            starts.push(self.documents_bytes);
         }
-        let base = self.bases[index(ordinal / STARTS_PER_BASE)];
-        base + u64::from(self.starts[index(ordinal)])
+        Ok(starts)
     }
 
     /// Computes the next run and writes it.

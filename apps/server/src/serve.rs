@@ -30,6 +30,7 @@ use http::access_log::AccessLog;
 use http::bind::{Bound, bind};
 use http::listener::{self, LimitedListener};
 use nearkin_input::inside::Inside;
+use nearkin_kit::args::machine;
 use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -73,7 +74,7 @@ pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     // rayon panics if it cannot start a thread; fail with a message instead.
     nearkin_kit::threads::check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .max_blocking_threads(args.requests_max.min(THREADS_MAX))
+        .max_blocking_threads(args.requests_max.min(machine::memory_part(4 << 20, THREADS_MAX)))
         .enable_all()
         .build()
         .map_err(failed)?;
@@ -83,7 +84,7 @@ pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let index = open(args)?;
     opened::check_of_documents(index.params(), "serve")?;
     let limits = Limits {
-        body_bytes_max: args.body_bytes_max,
+        body_bytes_max: machine::memory_part(16, args.body_bytes_max),
         requests_max: args.requests_max,
         timeout: Duration::from_secs(args.timeout),
     };

@@ -8,7 +8,7 @@ use nearkin_kit::args::conditions::SelectionGiven;
 use nearkin_kit::args::lines::{FromFields, LinesGiven};
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::ttl::TtlGiven;
-use nearkin_kit::args::values::{keep, similarity, single_guard};
+use nearkin_kit::args::values::{keep_or_all, similarity, single_guard};
 
 /// Add documents, but reject duplicates of stored ones
 ///
@@ -90,8 +90,9 @@ pub(crate) struct Admit {
     pub(crate) relate: Option<f64>,
 
     /// Which of a document and its duplicates to keep: the first, the newest (all duplicates are
-    /// removed), or the longest (the new one if it has more shingles than each duplicate)
-    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
+    /// removed), the longest (the new one if it has more shingles than each duplicate), or all (it
+    /// is admitted, and its duplicates are named as related)
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep_or_all())]
     pub(crate) keep: Keep,
 
     /// Maximum duplicates or related documents to name per document

@@ -3,7 +3,7 @@
 use std::env;
 
 use super::Args;
-use nearkin_kit::args::values;
+use nearkin_kit::args::{machine, values};
 use nearkin_kit::failure::Failure;
 
 impl Args {
@@ -12,6 +12,8 @@ impl Args {
         self.threads = or_variable(self.threads, "NEARKIN_THREADS", values::threads)?;
         self.encoding = or_variable(self.encoding, "NEARKIN_ENCODING", values::encoding)?;
         self.quoted = or_variable(self.quoted, "NEARKIN_QUOTED", values::quoted)?;
+        let memory = &mut self.machine.memory;
+        *memory = or_variable(memory.take(), "NEARKIN_MEMORY", machine::memory)?;
         let command = env::var_os("NEARKIN_PDF_COMMAND").filter(|command| !command.is_empty());
         self.pdf_command = self.pdf_command.or(command);
         Ok(self)

@@ -12,6 +12,7 @@ use nearkin_input::fields::Fields;
 use nearkin_input::files::Files;
 use nearkin_input::raw::Skipped;
 use nearkin_input::sniff;
+use nearkin_kit::args::machine;
 use nearkin_kit::args::params::Given;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -152,6 +153,7 @@ fn write(
     (counts, skips): (&mut AddCounts, &mut Skips),
     progress: &Progress,
 ) -> Result<(), Failure> {
+    let bytes_max = machine::memory_part(32, BATCH_BYTES_MAX);
     let mut batch = Batch::new();
     let mut bytes = 0;
     let mut skipped = Vec::new();
@@ -167,7 +169,7 @@ fn write(
                 }
             },
         };
-        if bytes + edit.bytes() > BATCH_BYTES_MAX {
+        if bytes + edit.bytes() > bytes_max {
             counts.write(index, std::mem::take(&mut batch))?;
             bytes = 0;
         }

@@ -4,10 +4,11 @@
 
 use std::path::Path;
 
-use nearkin::{Error, ErrorKind, Index, Options};
+use nearkin::{Error, ErrorKind, Index};
 use serde::Serialize;
 
 use crate::args::{Backup, Salvage};
+use nearkin_kit::args::machine;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
@@ -65,7 +66,7 @@ struct SalvagedObject {
 pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Failure> {
     let params = args.given.params()?;
     interrupt::end_at_once(again(&args.out));
-    let report = Index::salvage(&args.index, &args.out, Some(&params), Options::default())
+    let report = Index::salvage(&args.index, &args.out, Some(&params), machine::options())
         .map_err(|error| not_salvaged(error, &args.index))?;
     let whole = report.problems.is_empty() && !report.catalog_lost;
     if output.json() {

@@ -5,10 +5,11 @@
 use std::path::Path;
 
 use nearkin::passages::PassageView;
-use nearkin::{Comparisons, ErrorKind, Normalise, Options, Params, Reader, Scheme, Shingles};
+use nearkin::{Comparisons, ErrorKind, Normalise, Params, Reader, Scheme, Shingles};
 use serde::Serialize;
 
 use crate::args::{Compact, Create, Stats, Verify};
+use nearkin_kit::args::machine;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
@@ -293,7 +294,7 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
 
 fn check(dir: &Path) -> nearkin::Result<VerifiedObject> {
     let index =
-        opened::mapped_or_not(dir, Options::default(), |options| Reader::open(dir, options))?;
+        opened::mapped_or_not(dir, machine::options(), |options| Reader::open(dir, options))?;
     let progress = Progress::start("verifying", Unit::Bytes, Some(0));
     let found = index.verify_with(&mut progress.callback())?;
     Ok(VerifiedObject {

@@ -12,6 +12,7 @@ use super::added::{AddCounts, Safe};
 use crate::args::Query;
 use nearkin_input::raw::{Raw, Skipped};
 use nearkin_input::sniff;
+use nearkin_kit::args::machine;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::Reading;
@@ -78,7 +79,7 @@ fn write(
         match text {
             Ok(text) => {
                 bytes += text.wal_bytes();
-                if bytes > BATCH_BYTES_MAX && !texts.is_empty() {
+                if bytes > machine::memory_part(32, BATCH_BYTES_MAX) && !texts.is_empty() {
                     counts.count(&index.write(&texts)?);
                     texts.clear();
                     bytes = text.wal_bytes();

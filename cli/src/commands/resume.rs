@@ -37,7 +37,7 @@ struct Note {
     fields: Fields,
     rows: RowOptions,
     position: Position,
-    /// The last durable change at the time of the checkpoint. If the index has not reached this
+    /// The last change at the time of the checkpoint. If the index has not reached this
     /// change, it was restored to an older state and lacks lines before `position`, so the
     /// checkpoint is ignored.
     change: u64,
@@ -131,7 +131,7 @@ impl Resume {
             fields: self.fields.clone(),
             rows: self.rows.clone(),
             position,
-            change: index.durable_change(),
+            change: index.snapshot().change(),
         };
         self.store(self.put(Some(note)));
     }

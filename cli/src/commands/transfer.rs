@@ -4,11 +4,12 @@
 
 use std::path::Path;
 
-use nearkin::{Batch, Error, ErrorKind, Index, Options, Outcome, Params};
+use nearkin::{Batch, Error, ErrorKind, Index, Outcome, Params};
 use serde::Serialize;
 
 use super::exchange::{Header, Reader, Writer};
 use crate::args::{Export, Import, Rebuild};
+use nearkin_kit::args::machine;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
@@ -155,7 +156,7 @@ impl Importing<'_> {
                 Ok(None) => break Ok(()),
                 Err(failure) => break Err(failure),
             }
-            if batch.bytes() >= BATCH_BYTES_MAX {
+            if batch.bytes() >= machine::memory_part(32, BATCH_BYTES_MAX) {
                 self.counts.write(index, std::mem::take(&mut batch))?;
                 progress.reached(documents);
             }
@@ -239,7 +240,7 @@ pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Fail
         output::note(format!("warning: {warning}"));
     }
     let progress = Progress::start("rebuilding", Unit::Documents, Some(from.len()));
-    let options = Options::default();
+    let options = machine::options();
     let documents = Index::rebuild_with(
         &from.snapshot(),
         &args.out,

@@ -16,7 +16,7 @@ from .lsh import MinHashLSH
 from .lshforest import MinHashLSHForest
 
 
-def import_datasketch(source: Any, path: str | os.PathLike[str]) -> _nearkin.Index:
+def import_datasketch(source: Any, path: str | os.PathLike[str]) -> _nearkin.Index[Any]:
     """Creates an index at ``path`` from a ``MinHashLSH`` or ``MinHashLSHForest``. Returns it open.
 
     ``source`` is the object, of datasketch or of this package, or its pickle: bytes, or the path of

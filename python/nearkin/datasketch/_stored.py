@@ -24,8 +24,9 @@ def encoded(key: Hashable) -> bytes:
         return key.encode()
     if isinstance(key, bytes):
         return _OTHER + b"b" + key
-    if isinstance(key, int) and not isinstance(key, bool):
-        return _OTHER + b"i" + str(key).encode()
+    # Integers of numpy and pandas are those of Python.
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        return _OTHER + b"i" + str(int(key)).encode()
     raise TypeError(f"keys on disk are str, bytes or int, not {type(key).__name__}")
 
 
@@ -97,7 +98,7 @@ class StoredMinHashLSH(MinHashLSH):
             raise ValueError("storage_config needs 'path', and takes no other key but 'type'")
         if hashfunc is not None:
             raise ValueError("a hash function cannot be stored: leave hashfunc out")
-        self._index: _nearkin.Index | None = None
+        self._index: _nearkin.Index[bytes] | None = None
         # Keys are stored with their type, so nothing is pickled.
         super().__init__(threshold, num_perm, weights, params, None)
         if not 16 <= num_perm <= 1024:

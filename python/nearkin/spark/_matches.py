@@ -77,7 +77,7 @@ def place_of(
 
 
 @lru_cache(maxsize=2)
-def reader_of(place: Place) -> Reader:
+def reader_of(place: Place) -> Reader[Any]:
     """Opens one generation, once per process: manifests are never changed or removed."""
     folder = place.folder()
     view = Path(tempfile.mkdtemp(prefix="nearkin-view-"))

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use nearkin::{Admission, Error, ErrorKind, Newcomer, Original, Params, Sketcher};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyString};
 
 use crate::called::call;
 use crate::columns::documents::Documents;
 use crate::columns::keys::KeyType;
-use crate::error::{InvalidError, engine};
+use crate::error::{InvalidError, engine, raise};
 
 /// The documents of an index, by key.
 pub(crate) struct Originals {
@@ -58,6 +58,34 @@ impl Originals {
     fn fetched(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Original>> {
         let document = call(self.fetch.bind(py), (self.keys.show(py, key)?,))?;
         original(py, &document, &self.sketcher, &self.params)
+    }
+}
+
+/// The exact Jaccard similarity of two texts, by their shingles (``params`` says which), or of two
+/// sets of items.
+///
+/// >>> import nearkin as nk
+/// >>> nk.similarity("one two three four", "one two three five", nk.Params(shingles="words:1"))
+/// 0.6
+#[pyfunction]
+#[pyo3(signature = (a, b, params=None))]
+pub(crate) fn similarity(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    params: Option<&Bound<'_, crate::sketch::params::Params>>,
+) -> PyResult<f64> {
+    let usual = nearkin::Params::for_threshold(0.7);
+    let params = match params {
+        Some(params) => params.get().inner.clone(),
+        None if a.is_instance_of::<PyString>() => engine(py, || usual.build())?,
+        None => engine(py, || usual.shingles(nearkin::Shingles::Items).build())?,
+    };
+    let sketcher = Sketcher::new(&params);
+    let made = |document| original(py, document, &sketcher, &params);
+    match (made(a)?, made(b)?) {
+        (Some(a), Some(b)) => Ok(a.similarity(&b)),
+        _ => Err(raise(py, "EmptyError", "a document without content is like no other")),
     }
 }
 

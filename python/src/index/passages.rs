@@ -43,7 +43,8 @@ pub(crate) struct PassageIndex {
 impl PassageIndex {
     #[new]
     #[pyo3(signature = (path, params=None, **options), text_signature = "(path, params=None, *, \
-        durability=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
+        durability=None, read_mode=None, memory_bytes=None, memtable_bytes=None, \
+        keys='str', threads=None)")]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = path_of)] path: PathBuf,

@@ -34,6 +34,7 @@ enum How {
     Open,
     Create,
     Either,
+    InMemory,
 }
 
 fn opened(
@@ -48,12 +49,16 @@ fn opened(
     let at = path.clone();
     let index = run(py, None, move |_| match (&params, how) {
         (Some(params), How::Create) => nearkin::Index::create(&at, params, options),
+        (Some(params), How::InMemory) => nearkin::Index::temporary(params, options),
         (Some(params), How::Either) => nearkin::Index::open_or_create(&at, params, options),
         _ => nearkin::Index::open(&at, options),
     })?;
     let params = index.params().clone();
     let source = Source::Writer(Handle::new(index));
-    let path = std::path::absolute(&path).unwrap_or(path);
+    let path = match how {
+        How::InMemory => path,
+        _ => std::path::absolute(&path).unwrap_or(path),
+    };
     let base = Readable::new(source, path, &params, keys, threads);
     Ok(PyClassInitializer::from(base).add_subclass(Index {}))
 }
@@ -62,7 +67,8 @@ fn opened(
 impl Index {
     #[new]
     #[pyo3(signature = (path, params=None, **options), text_signature = "(path, params=None, *, \
-        durability=None, ttl=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
+        durability=None, ttl=None, read_mode=None, memory_bytes=None, memtable_bytes=None, \
+        keys='str', threads=None)")]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = path_of)] path: PathBuf,
@@ -77,7 +83,8 @@ impl Index {
     /// Opens an existing index.
     #[staticmethod]
     #[pyo3(signature = (path, **options), text_signature = "(path, *, durability=None, ttl=None, \
-        read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
+        read_mode=None, memory_bytes=None, memtable_bytes=None, \
+        keys='str', threads=None)")]
     fn open(
         py: Python<'_>,
         #[pyo3(from_py_with = path_of)] path: PathBuf,
@@ -87,10 +94,32 @@ impl Index {
         Py::new(py, opened(py, How::Open, path, None, opening)?)
     }
 
+    /// Makes an index in memory, which leaves nothing behind.
+    ///
+    /// >>> import nearkin as nk
+    /// >>> ix = nk.Index.temporary(nk.Params(threshold=0.7))
+    /// >>> ix["a"] = "the ferry was cancelled on monday"
+    /// >>> len(ix)
+    /// 1
+    #[staticmethod]
+    #[pyo3(signature = (params, **options), text_signature = "(params, *, ttl=None, \
+        memory_bytes=None, memtable_bytes=None, \
+        keys='str', threads=None)")]
+    fn temporary(
+        py: Python<'_>,
+        params: &Bound<'_, Params>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Self>> {
+        let path = PathBuf::from("(in memory)");
+        let opening = Opening::new("temporary", INDEX_OPTIONS, options, &path)?;
+        Py::new(py, opened(py, How::InMemory, path, Some(params), opening)?)
+    }
+
     /// Creates a new index.
     #[staticmethod]
     #[pyo3(signature = (path, params, **options), text_signature = "(path, params, *, \
-        durability=None, ttl=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
+        durability=None, ttl=None, read_mode=None, memory_bytes=None, memtable_bytes=None, \
+        keys='str', threads=None)")]
     fn create(
         py: Python<'_>,
         #[pyo3(from_py_with = path_of)] path: PathBuf,

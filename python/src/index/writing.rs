@@ -270,15 +270,11 @@ impl Admitting {
         relate: Option<f64>,
         keep: &str,
     ) -> PyResult<Self> {
-        let keep = match keep {
-            "first" => Keep::First,
-            "newest" => Keep::Newest,
-            "longest" => Keep::Longest,
-            other => {
-                let message = format!("keep must be 'first', 'newest' or 'longest', not {other:?}");
-                return Err(InvalidError::new_err(message));
-            }
-        };
+        let keep: Keep = keep.parse().map_err(|_| {
+            InvalidError::new_err(format!(
+                "keep must be 'first', 'newest', 'longest' or 'all', not {keep:?}"
+            ))
+        })?;
         // The table reports only the most similar document.
         let mut admit = Admit::at(reject).keep(keep).limit(1);
         if let Some(relate) = relate {

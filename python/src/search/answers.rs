@@ -242,9 +242,8 @@ impl Answer {
         converted(slf, "answer_to_html")
     }
 
-    fn __repr__(&self) -> String {
-        let (count, threshold) = (self.inner.matches.len(), self.inner.threshold);
-        format!("Answer({count} of {} matches at {threshold})", self.inner.found)
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "answer_to_text")
     }
 }
 

@@ -12,7 +12,7 @@ use crate::called::{call, is_true};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{InvalidError, from_engine};
 use crate::interrupt::is_interrupted;
-use crate::options::{Count, argument, duration, keywords, ms_of};
+use crate::options::{Count, Share, argument, duration, keywords, ms_of};
 use crate::search::answers::SeenDocument;
 
 /// The engine's settings that a search does not take: none.
@@ -111,7 +111,7 @@ fn text_of(name: &str, takes: SettingValue, value: &Bound<'_, PyAny>) -> PyResul
         SettingValue::Count => argument::<Count>(value, name)?.0.to_string(),
         SettingValue::Time => ms_of(value)?.to_string(),
         SettingValue::Span => (duration(value, name)?.as_secs_f64() * 1_000.0).to_string(),
-        SettingValue::Share => argument::<f64>(value, name)?.to_string(),
+        SettingValue::Share => argument::<Share>(value, name)?.0.to_string(),
         _ => argument::<String>(value, name)?,
     })
 }

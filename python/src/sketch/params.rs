@@ -5,6 +5,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::called::elements;
 use crate::error::{from_engine, raise};
+use crate::options::{Share, Spelled, argument};
 use crate::sketch::common::common_of;
 use crate::tables::table::converted;
 
@@ -40,9 +41,14 @@ impl Params {
 #[pymethods]
 impl Params {
     #[new]
-    #[pyo3(signature = (threshold=0.7, shingles=None, *, hashes=None, bands=None,
-        recall_target=0.95, lane_bits=None, stop_words=None, common=None, passages=None, bag=false,
-        normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0))]
+    #[pyo3(signature = (threshold=None, shingles=None, *, hashes=None, bands=None,
+        recall_target=0.95, lane_bits=None, stop_words=None, common=None, passages=None,
+        bag=false, normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None,
+        seed=0),
+        text_signature = "(threshold=0.7, shingles=None, *, hashes=None, \
+        bands=None, recall_target=0.95, lane_bits=None, stop_words=None, common=None, \
+        passages=None, bag=False, normalise=None, keep_case=False, keep_space=False, \
+        no_nfc=False, scheme=None, seed=0)")]
     #[expect(
         clippy::too_many_arguments,
         clippy::fn_params_excessive_bools,
@@ -50,8 +56,8 @@ impl Params {
     )]
     fn new(
         py: Python<'_>,
-        threshold: f64,
-        shingles: Option<&str>,
+        threshold: Option<Bound<'_, PyAny>>,
+        shingles: Option<Bound<'_, PyAny>>,
         hashes: Option<usize>,
         bands: Option<(usize, usize)>,
         recall_target: f64,
@@ -68,6 +74,8 @@ impl Params {
         seed: u64,
     ) -> PyResult<Self> {
         let fail = |error: nearkin::Error| from_engine(py, &error);
+        let threshold = threshold.map(|value| argument(&value, "threshold")).transpose()?;
+        let Share(threshold) = threshold.unwrap_or(Share(0.7));
         let mut builder = nearkin::Params::for_threshold(threshold)
             .recall_target(recall_target)
             .bag(bag)
@@ -86,6 +94,7 @@ impl Params {
             builder = builder.normalise(normalise.parse().map_err(fail)?);
         }
         if let Some(shingles) = shingles {
+            let Spelled(shingles) = argument(&shingles, "shingles")?;
             builder = builder.shingles(shingles.parse().map_err(fail)?);
         }
         if let Some((bands, rows)) = bands {

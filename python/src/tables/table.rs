@@ -259,6 +259,28 @@ pub(crate) trait BatchSource: Send + 'static {
     fn next(&mut self) -> Result<Option<Batch>, Failed>;
 }
 
+/// A source of which one batch was read ahead.
+struct Ahead {
+    first: Option<Batch>,
+    rest: Box<dyn BatchSource>,
+}
+
+impl Ahead {
+    fn boxed(first: Batch, rest: Box<dyn BatchSource>) -> Box<dyn BatchSource> {
+        Box::new(Self { first: Some(first), rest })
+    }
+}
+
+impl BatchSource for Ahead {
+    fn fields(&self) -> Vec<Field> {
+        self.rest.fields()
+    }
+
+    fn next(&mut self) -> Result<Option<Batch>, Failed> {
+        self.first.take().map_or_else(|| self.rest.next(), |batch| Ok(Some(batch)))
+    }
+}
+
 /// Why a source failed.
 pub(crate) enum Failed {
     Engine(nearkin::Error),
@@ -394,7 +416,15 @@ impl Stream {
         converted(&Bound::new(py, self.read_all(py, None)?)?, "to_polars")
     }
 
-    fn __repr__(&self) -> String {
-        format!("Stream({})", self.column_names().join(", "))
+    /// The first rows, which stay to be read.
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let first = self.pull(py)?;
+        if let Some(batch) = &first {
+            let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+            let rest = source.take();
+            *source = rest.map(|rest| Ahead::boxed(batch.clone(), rest));
+        }
+        let table = Table::new(&self.fields, first.into_iter().collect());
+        converted(&Bound::new(py, table)?, "stream_to_text")?.extract()
     }
 }

@@ -102,7 +102,8 @@ fn compact_step_in(
 
 /// The segments of the compaction that is due, whether or not the index is idle.
 fn due(core: &Core, writer: &Writer) -> Option<Vec<u64>> {
-    policy::choose(&writer.catalog.row().segments, core.options.tier_segments_max)
+    let (segments, options) = (&writer.catalog.row().segments, &core.options);
+    policy::choose(segments, options.tier_segments_max, options.segment_docs_max)
 }
 
 /// The segments of an idle merge, if one is worthwhile. Deducts their bytes from the allowance
@@ -122,7 +123,7 @@ fn idle_merge(
         return None;
     }
     let entries = &writer.catalog.row().segments;
-    let chosen = policy::choose_idle(entries, writer.idle_bytes)?;
+    let chosen = policy::choose_idle(entries, writer.idle_bytes, core.options.segment_docs_max)?;
     if !due.unwrap_or_default().iter().all(|number| chosen.contains(number)) {
         return None;
     }
@@ -132,7 +133,7 @@ fn idle_merge(
     Some(chosen)
 }
 
-/// Merges everything into one segment without dead documents.
+/// Merges everything into one segment without dead documents, or into as few as the options allow.
 pub(crate) fn compact_all(
     core: &Core,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -159,28 +160,30 @@ fn try_compact_all(
             advanced => drop(advanced?),
         }
     }
-    {
+    let groups = {
         let mut writer = core.to_write()?;
         flush::flush_locked(core, &mut writer, crate::index::merge::flush::NextWal::None)?;
-        let entries = &writer.catalog.row().segments;
-        let Some(chosen) = policy::choose_all(entries) else { return Ok(()) };
-        *slot = begin_compaction(core, &mut writer, &chosen)?;
+        policy::choose_all(&writer.catalog.row().segments, core.options.segment_docs_max)
+    };
+    for group in groups {
+        *slot = begin_compaction(core, &mut *core.to_write()?, &group)?;
         if slot.is_none() {
             let what = "another process compacts the index; try again later";
             return Err(Error::about(ErrorKind::Locked, core.names.root(), what));
         }
-    }
-    while let Some(compaction) = &*slot {
-        if core.report(|| progress(compaction.progress())).is_break() {
-            abandon(core, &mut slot);
-            return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
+        while let Some(compaction) = &*slot {
+            if core.report(|| progress(compaction.progress())).is_break() {
+                abandon(core, &mut slot);
+                return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
+            }
+            advance(core, &mut slot)?;
         }
-        advance(core, &mut slot)?;
     }
     Ok(())
 }
 
-/// Starts a compaction of the chosen segments. `None` if another process compacts.
+/// Starts a compaction of the chosen segments. `None` if another process compacts, or did so since
+/// they were chosen.
 fn begin_compaction(
     core: &Core,
     writer: &mut Writer,
@@ -202,6 +205,10 @@ fn begin_compaction(
             inputs.push(Source { live: Arc::clone(live), ranks: Arc::clone(&ranks), base });
             base += ranks.live();
         }
+    }
+    if inputs.len() < chosen.len() {
+        // Another process has merged them since they were chosen.
+        return Ok(None);
     }
     let merge = if base == 0 {
         None

@@ -24,12 +24,13 @@ const WEIGHT_MAX: u64 = 4;
 const IDLE_GAIN_INVERSE: u64 = 16;
 /// Number of bytes that idle merging may rewrite for each byte that was added or died.
 const IDLE_BYTES_FACTOR: u64 = 2;
-/// Maximum number of documents per segment: ordinals have 32 bits, and the duration of a merge must
-/// be limited.
-const DOCS_MAX: u64 = 1 << 31;
-
 /// The numbers of the segments to merge next, in the order of the catalog; `None` if none is due.
-pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Option<Vec<u64>> {
+/// `docs_max` is the maximum number of documents of a merged segment.
+pub(crate) fn choose(
+    segments: &[SegmentEntry],
+    tier_segments_max: usize,
+    docs_max: u32,
+) -> Option<Vec<u64>> {
     let tier_of = |segment: &SegmentEntry| tier(segment.length, tier_segments_max);
     let mut tiers: Vec<u32> = segments.iter().map(tier_of).collect();
     tiers.sort_unstable();
@@ -49,7 +50,7 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
         // Smaller segments are included: they would be merged soon anyway.
         let members: Vec<_> = segments.iter().filter(|segment| tier_of(segment) <= tier).collect();
         if count >= tier_segments_max.saturating_mul(weight)
-            && let Some(chosen) = within_docs_max(&members)
+            && let Some(chosen) = within_docs_max(&members, docs_max)
         {
             return Some(chosen);
         }
@@ -70,7 +71,11 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
 ///
 /// `bytes_max` is the unused part of what [`idle_bytes`] allowed: in total, idle merging rewrites
 /// at most twice the bytes that were added or died.
-pub(crate) fn choose_idle(segments: &[SegmentEntry], bytes_max: u64) -> Option<Vec<u64>> {
+pub(crate) fn choose_idle(
+    segments: &[SegmentEntry],
+    bytes_max: u64,
+    docs_max: u32,
+) -> Option<Vec<u64>> {
     let mut by_size: Vec<_> = segments.iter().collect();
     by_size.sort_by_key(|segment| segment.length);
     let (mut bytes, mut gain) = (0_u64, 0_u64);
@@ -88,7 +93,7 @@ pub(crate) fn choose_idle(segments: &[SegmentEntry], bytes_max: u64) -> Option<V
     }
     let numbers: Vec<u64> = by_size[..count].iter().map(|segment| segment.number).collect();
     let chosen = |segment: &&SegmentEntry| numbers.contains(&segment.number);
-    within_docs_max(&segments.iter().filter(chosen).collect::<Vec<_>>())
+    within_docs_max(&segments.iter().filter(chosen).collect::<Vec<_>>(), docs_max)
 }
 
 /// Number of bytes that idle merging may additionally rewrite because the list of segments changed
@@ -112,32 +117,42 @@ fn bytes_of(segment: &SegmentEntry, docs: u32) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// All segments, if merging them would change anything.
-pub(crate) fn choose_all(segments: &[SegmentEntry]) -> Option<Vec<u64>> {
-    let due = segments.len() > 1 || segments.iter().any(|segment| segment.dead > 0);
-    let all: Vec<_> = segments.iter().collect();
-    due.then(|| within_docs_max(&all)).flatten()
+/// All segments that merging would change, in groups: each becomes one segment.
+pub(crate) fn choose_all(segments: &[SegmentEntry], docs_max: u32) -> Vec<Vec<u64>> {
+    groups(&segments.iter().collect::<Vec<_>>(), docs_max).into_iter().flatten().collect()
 }
 
 /// As many of these segments as fit into one, smallest first. `None` unless that makes at least
 /// two, or one with dead documents.
-fn within_docs_max(members: &[&SegmentEntry]) -> Option<Vec<u64>> {
+fn within_docs_max(members: &[&SegmentEntry], docs_max: u32) -> Option<Vec<u64>> {
+    groups(members, docs_max).into_iter().next().flatten()
+}
+
+/// Segments in groups that fit into one segment each, smallest first; a segment that is too large
+/// is a group of its own. `None` in place of a single segment without dead documents.
+fn groups(members: &[&SegmentEntry], docs_max: u32) -> Vec<Option<Vec<u64>>> {
     let mut by_size = members.to_vec();
     by_size.sort_by_key(|segment| segment.docs);
+    let mut groups: Vec<Vec<&SegmentEntry>> = Vec::new();
     let mut docs = 0;
-    let mut chosen: Vec<u64> = Vec::new();
-    let mut dead = 0;
     for segment in by_size {
         docs += u64::from(segment.docs - segment.dead);
-        if docs > DOCS_MAX {
-            break;
+        match groups.last_mut() {
+            Some(group) if docs <= u64::from(docs_max) => group.push(segment),
+            _ => {
+                docs = u64::from(segment.docs - segment.dead);
+                groups.push(vec![segment]);
+            }
         }
-        dead += segment.dead;
-        chosen.push(segment.number);
     }
-    let in_order = members.iter().map(|segment| segment.number);
-    let ordered: Vec<u64> = in_order.filter(|number| chosen.contains(number)).collect();
-    (ordered.len() > 1 || dead > 0).then_some(ordered)
+    let in_order = |group: &Vec<&SegmentEntry>| {
+        let numbers = members.iter().map(|segment| segment.number);
+        numbers.filter(|number| group.iter().any(|one| one.number == *number)).collect()
+    };
+    let changes = |group: &Vec<&SegmentEntry>| {
+        group.len() > 1 || group.iter().any(|segment| segment.dead > 0)
+    };
+    groups.iter().map(|group| changes(group).then(|| in_order(group))).collect()
 }
 
 /// The tier of a segment with this length. Tier 0 holds the smallest segments; the segments of each
@@ -150,6 +165,8 @@ fn tier(bytes: u64, tier_segments_max: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ANY: u32 = u32::MAX;
 
     /// A segment for tests. `docs` and `dead` are in thousands of documents.
     fn segment(number: u64, mebibytes: u64, docs: u32, dead: u32) -> SegmentEntry {
@@ -201,7 +218,7 @@ mod tests {
             ("more than a fifth dead", vec![segment(7, 50, 10, 3)], Some(vec![7])),
         ];
         for (name, segments, expected) in cases {
-            assert_eq!(&choose(segments, 4), expected, "{name}");
+            assert_eq!(&choose(segments, 4, ANY), expected, "{name}");
         }
     }
 
@@ -238,7 +255,7 @@ mod tests {
             ),
         ];
         for (name, segments, mebibytes, expected) in cases {
-            assert_eq!(&choose_idle(segments, mebibytes << 20), expected, "{name}");
+            assert_eq!(&choose_idle(segments, mebibytes << 20, ANY), expected, "{name}");
         }
     }
 
@@ -267,9 +284,11 @@ mod tests {
             came += 24;
             allowed += idle_bytes(&before, &segments);
             loop {
-                let due = choose(&segments, 4);
+                let due = choose(&segments, 4, ANY);
                 let is_idle = due.is_none();
-                let Some(chosen) = due.or_else(|| choose_idle(&segments, allowed)) else { break };
+                let Some(chosen) = due.or_else(|| choose_idle(&segments, allowed, ANY)) else {
+                    break;
+                };
                 let (merged, kept): (Vec<SegmentEntry>, Vec<SegmentEntry>) =
                     segments.iter().partition(|s| chosen.contains(&s.number));
                 let bytes: u64 = merged.iter().map(|s| s.length).sum();
@@ -293,7 +312,7 @@ mod tests {
         let mut segments: Vec<SegmentEntry> = Vec::new();
         for number in 0..5_000 {
             segments.push(segment(number, 24, 100, 0));
-            while let Some(chosen) = choose(&segments, 8) {
+            while let Some(chosen) = choose(&segments, 8, ANY) {
                 let (merged, kept): (Vec<SegmentEntry>, Vec<SegmentEntry>) =
                     segments.iter().partition(|s| chosen.contains(&s.number));
                 let bytes: u64 = merged.iter().map(|s| s.length).sum();
@@ -307,10 +326,23 @@ mod tests {
 
     #[test]
     fn compacting_all_leaves_a_clean_segment_alone() {
-        assert_eq!(choose_all(&[]), None);
-        assert_eq!(choose_all(&[segment(1, 1, 10, 0)]), None);
-        assert_eq!(choose_all(&[segment(1, 1, 10, 1)]), Some(vec![1]));
+        let none: Vec<Vec<u64>> = Vec::new();
+        assert_eq!(choose_all(&[], ANY), none);
+        assert_eq!(choose_all(&[segment(1, 1, 10, 0)], ANY), none);
+        assert_eq!(choose_all(&[segment(1, 1, 10, 1)], ANY), [[1]]);
         let two = [segment(2, 1, 10, 0), segment(1, 1, 10, 0)];
-        assert_eq!(choose_all(&two), Some(vec![2, 1]));
+        assert_eq!(choose_all(&two, ANY), [[2, 1]]);
+    }
+
+    #[test]
+    fn no_merge_makes_a_segment_of_more_documents_than_allowed() {
+        let four: Vec<_> = (1..5).map(|n| segment(n, 1, 10, 0)).collect();
+        assert_eq!(choose(&four, 4, 20_000), Some(vec![1, 2]));
+        assert_eq!(choose_idle(&four, 1 << 30, 20_000), Some(vec![1, 2]));
+        assert_eq!(choose_all(&four, 20_000), [[1, 2], [3, 4]]);
+        assert_eq!((choose(&four, 4, 19_999), choose_idle(&four, 1 << 30, 19_999)), (None, None));
+        // What is dead goes, in a segment that is too large as well.
+        let large = [four[0], segment(5, 9, 90, 9), segment(6, 9, 99, 0)];
+        assert_eq!(choose_all(&large, 20_000), [[5]]);
     }
 }

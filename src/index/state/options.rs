@@ -72,6 +72,7 @@ pub struct Options {
     pub(crate) durability: Durability,
     pub(crate) maintenance: Maintenance,
     pub(crate) read_mode: ReadMode,
+    pub(crate) memory_bytes_max: Option<usize>,
     pub(crate) memtable_bytes_max: usize,
     pub(crate) batch_bytes_max: usize,
     pub(crate) merge_bytes_max: usize,
@@ -89,6 +90,9 @@ pub struct Options {
     /// Maximum total size of the segments of a tiny index.
     pub(crate) tiny_bytes_max: u64,
     pub(crate) tier_segments_max: usize,
+    /// Maximum number of documents of a segment that a merge makes: ordinals have 32 bits, and a
+    /// merge takes 4.4 bytes of memory per document.
+    pub(crate) segment_docs_max: u32,
     pub(crate) merge_when_idle: bool,
     pub(crate) keep_mapped: bool,
     /// Bytes that one step of a compaction reads and writes. Small enough that a flush never waits
@@ -114,6 +118,7 @@ impl Default for Options {
             durability: Durability::default(),
             maintenance: Maintenance::default(),
             read_mode: ReadMode::default(),
+            memory_bytes_max: None,
             memtable_bytes_max: 64 << 20,
             batch_bytes_max: 16 << 20,
             merge_bytes_max: 64 << 20,
@@ -125,6 +130,7 @@ impl Default for Options {
             // reserve.
             tiny_bytes_max: small!(options::TINY_BYTES_MAX, 64 << 10),
             tier_segments_max: 4,
+            segment_docs_max: 1 << 31,
             merge_when_idle: true,
             keep_mapped: true,
             step_bytes: 16 << 20,
@@ -159,6 +165,49 @@ impl Options {
     #[must_use]
     pub fn read_mode(mut self, read_mode: ReadMode) -> Self {
         self.read_mode = read_mode;
+        self
+    }
+
+    /// Memory of the open index in bytes, for a small machine: at least 4 MiB. Sets
+    /// [`Options::memtable_bytes_max`], [`Options::merge_bytes_max`] and
+    /// [`Options::batch_bytes_max`] to parts of it; call those afterwards to override one. Default:
+    /// not limited as a whole; an index that is written takes up to about 300 MiB.
+    ///
+    /// | part | of `bytes` | at most |
+    /// |---|---|---|
+    /// | memtable | a quarter | 64 MiB |
+    /// | filter over small segments | an eighth | 32 MiB |
+    /// | a flush: tables and buffers | an eighth | 64 MiB |
+    /// | a compaction: tables, or starts of documents | a quarter | 64 MiB |
+    /// | a compaction: buffers of the file | a tenth | 10 MiB |
+    /// | one batch | an eighth | 16 MiB |
+    ///
+    /// A compaction makes no segment of more than `bytes` / 20 documents, so a large index keeps
+    /// several, and queries look into each: 10,000,000 documents with 32 MiB are 7 or more.
+    ///
+    /// Not covered: running queries and their answers (a few KiB each, unless they return much),
+    /// the oldest 4,096 documents of each segment under [`Options::ttl`], what the caller holds
+    /// (texts, signatures, batches), the page cache and mapped pages of segments, which the
+    /// system takes back when memory is short; and, at the next opening after a crash, the
+    /// documents in the log, as many as the memtable held that was lost.
+    ///
+    /// ```
+    /// use nearkin::{Options, ReadMode};
+    ///
+    /// // In a container of 128 MiB, with room for the program itself.
+    /// let options = Options::default().memory_bytes_max(48 << 20).read_mode(ReadMode::Pread);
+    /// # drop(options);
+    /// ```
+    #[must_use]
+    pub fn memory_bytes_max(mut self, bytes: usize) -> Self {
+        let of = |inverse: usize, most: usize| most.min(bytes / inverse);
+        self.memory_bytes_max = Some(bytes);
+        self.memtable_bytes_max = of(4, 64 << 20);
+        self.merge_bytes_max = of(4, 64 << 20);
+        self.batch_bytes_max = of(8, 16 << 20);
+        self.compaction_write_bytes = 1 << of(50, 2 << 20).max(1).ilog2();
+        self.flush_write_bytes = self.flush_write_bytes.min(self.compaction_write_bytes);
+        self.segment_docs_max = u32::try_from(bytes / 20).map_or(1 << 31, |docs| docs.min(1 << 31));
         self
     }
 
@@ -334,6 +383,9 @@ impl Options {
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
+        if self.memory_bytes_max.is_some_and(|bytes| bytes < 4 << 20) {
+            return Err(Error::invalid("memory_bytes_max must be at least 4 MiB"));
+        }
         if self.batch_bytes_max > 32 << 20 || self.batch_bytes_max < 1 << 10 {
             return Err(Error::invalid("batch_bytes_max must be from 1 KiB to 32 MiB"));
         }
@@ -353,6 +405,7 @@ impl fmt::Debug for Options {
             .field("durability", &self.durability)
             .field("maintenance", &self.maintenance)
             .field("read_mode", &self.read_mode)
+            .field("memory_bytes_max", &self.memory_bytes_max)
             .field("memtable_bytes_max", &self.memtable_bytes_max)
             .field("batch_bytes_max", &self.batch_bytes_max)
             .field("ttl", &self.ttl)

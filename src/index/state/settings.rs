@@ -8,8 +8,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// The names of the settings of options.
-const KNOWN: &str = "durability, maintenance, read_mode, memtable_bytes, batch_bytes, merge_bytes, \
-                     ttl_ms, merge_when_idle, keep_mapped, shared, lock_wait_ms";
+const KNOWN: &str = "durability, maintenance, read_mode, memory_bytes, memtable_bytes, \
+                     batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped, shared, \
+                     lock_wait_ms";
 
 pub(crate) fn milliseconds(name: &str, text: &str) -> Result<Duration> {
     span(name, plain(name, MILLISECONDS, text)?)
@@ -54,6 +55,7 @@ impl Options {
             }),
             "maintenance" => self.maintenance(among(name, text, &maintenance)?),
             "read_mode" => self.read_mode(among(name, text, &read_modes)?),
+            "memory_bytes" => self.memory_bytes_max(plain(name, COUNT, text)?),
             "memtable_bytes" => self.memtable_bytes_max(plain(name, COUNT, text)?),
             "batch_bytes" => self.batch_bytes_max(plain(name, COUNT, text)?),
             "merge_bytes" => self.merge_bytes_max(plain(name, COUNT, text)?),
@@ -68,9 +70,10 @@ impl Options {
 
     /// Options from settings, each with its name and its value as text: `durability` (`sync`, `os`,
     /// or the number of milliseconds that a power cut may cost), `maintenance` (`shared`,
-    /// `background`, `inline`), `read_mode` (`mmap`, `pread`), `memtable_bytes`, `batch_bytes`,
-    /// `merge_bytes`, `ttl_ms`, `merge_when_idle`, `keep_mapped`, `shared` (`true` or `false`), `lock_wait_ms`. Their meaning
-    /// is that of the methods of these names.
+    /// `background`, `inline`), `read_mode` (`mmap`, `pread`), `memory_bytes`, `memtable_bytes`,
+    /// `batch_bytes`, `merge_bytes`, `ttl_ms`, `merge_when_idle`, `keep_mapped`, `shared` (`true` or
+    /// `false`), `lock_wait_ms`. Their meaning is that of the methods of these names, in any order:
+    /// a part that is given counts more than `memory_bytes`.
     ///
     /// ```
     /// use nearkin::Options;
@@ -92,7 +95,10 @@ impl Options {
         V: AsRef<str>,
     {
         let mut options = Self::default();
-        for (name, text) in each_once(settings)? {
+        // The whole before its parts.
+        let mut settings = each_once(settings)?;
+        settings.sort_by_key(|(name, _)| name.as_ref() != "memory_bytes");
+        for (name, text) in settings {
             options = options.set(name.as_ref(), text.as_ref())?;
         }
         Ok(options)
@@ -118,6 +124,7 @@ mod tests {
             ("durability", "250"),
             ("maintenance", "inline"),
             ("read_mode", "pread"),
+            ("memory_bytes", "64000000"),
             ("memtable_bytes", "1000000"),
             ("batch_bytes", "1000000"),
             ("merge_bytes", "1000000"),

@@ -123,7 +123,7 @@ fn admitted_by(together: usize, keep: Keep) -> Vec<Admission> {
 
 #[test]
 fn newcomers_of_one_call_are_decided_as_if_one_by_one() {
-    for keep in [Keep::First, Keep::Newest, Keep::Longest] {
+    for keep in [Keep::First, Keep::Newest, Keep::Longest, Keep::All] {
         let one_by_one = admitted_by(1, keep);
         for together in [2, 7, 64, 65, 1_500] {
             assert!(admitted_by(together, keep) == one_by_one, "{keep:?}, {together} together");

@@ -227,7 +227,7 @@ pub(super) fn by_force(
     };
     let stays = match keep {
         Keep::First => duplicates.is_empty(),
-        Keep::Newest => true,
+        Keep::Newest | Keep::All => true,
         Keep::Longest => duplicates.iter().all(is_longer),
     };
     let sorted = |mut some: Vec<(Vec<u8>, Option<Overlap>, f64)>, limit| -> Matches {
@@ -239,6 +239,11 @@ pub(super) fn by_force(
     let apart = sorted(apart, limit);
     if !stays {
         return (Decided::Rejected(sorted(duplicates, limit)), unverified, apart, complete);
+    }
+    if keep == Keep::All {
+        related.append(&mut duplicates);
+        // Ties stay in the order of keys.
+        related.sort_by(|a, b| a.0.cmp(&b.0));
     }
     let removed = sorted(duplicates, usize::MAX);
     for (of, _) in &removed {

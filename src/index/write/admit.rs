@@ -128,7 +128,7 @@ pub enum Decision {
     #[non_exhaustive]
     Admitted {
         /// The stored documents that reach [`Admit::relate`] but not [`Admit::at`], up to the
-        /// limit.
+        /// limit; with [`Keep::All`](crate::Keep::All), also those that reach [`Admit::at`].
         related: Vec<Match>,
         /// The outcome of the insert.
         outcome: Outcome,

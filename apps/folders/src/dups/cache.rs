@@ -10,13 +10,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nearkin::{Index, Options, Params};
+use nearkin::{Index, Params};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::args::dups::Dups;
 use crate::follow;
 use crate::follow::selection::Selection;
 use nearkin_input::raw::SkippedFiles;
+use nearkin_kit::args::machine;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::output;
@@ -62,7 +63,7 @@ pub(super) fn with_index<T>(
     let scratch = Scratch::folder()?;
     let place = scratch.path().join("index");
     let create = |options| Index::create(&place, &params, options);
-    let index = opened::mapped_or_not(&place, Options::default(), create)?;
+    let index = opened::mapped_or_not(&place, machine::options(), create)?;
     follow_and_work(wanted, index, &place, &work)
 }
 
@@ -81,7 +82,7 @@ fn cached<T>(
     let open = || {
         make_private(place.parent().unwrap_or(place))?;
         let open = |options| Index::open_or_create(place, params, options);
-        Ok(opened::mapped_or_not(place, Options::default(), open)?)
+        Ok(opened::mapped_or_not(place, machine::options(), open)?)
     };
     let first = open().map_err(Cause::Cache).and_then(|index| {
         touch(place);

@@ -22,6 +22,7 @@ use nearkin_input::fields::Fields;
 use nearkin_input::files;
 use nearkin_input::formats;
 use nearkin_input::raw::{self, Names, Origin, Raw, Reason, Skipped};
+use nearkin_kit::args::machine;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::{Reading, Sketched};
 use nearkin_kit::input::documents::Input;
@@ -202,7 +203,7 @@ impl Run<'_> {
         let mut outcomes = Vec::new();
         for (read, file) in files {
             bytes += ENTRY_BYTES + file.key.len();
-            if bytes > BATCH_BYTES_MAX {
+            if bytes > machine::memory_part(32, BATCH_BYTES_MAX) {
                 self.store.write(&std::mem::take(&mut batch))?;
                 bytes = ENTRY_BYTES + file.key.len();
             }

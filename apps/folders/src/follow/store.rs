@@ -5,11 +5,10 @@
 
 use std::collections::HashSet;
 
-use nearkin::{
-    Answer, Batch, Durability, Index, Match, Options, Params, Query, Signature, Snapshot,
-};
+use nearkin::{Answer, Batch, Durability, Index, Match, Params, Query, Signature, Snapshot};
 
 use super::folder::mark;
+use nearkin_kit::args::machine;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::interrupt;
@@ -40,7 +39,7 @@ impl Store {
         gone: HashSet<u128>,
     ) -> Result<Self, Failure> {
         let scratch = Scratch::folder()?;
-        let options = Options::default().durability(Durability::OsBuffer);
+        let options = machine::options().durability(Durability::OsBuffer);
         let place = scratch.path().join("index");
         let create = |options| Index::create(&place, params, options);
         let added = opened::mapped_or_not(&place, options, create)?;

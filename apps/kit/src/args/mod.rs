@@ -4,6 +4,7 @@ mod common;
 pub mod conditions;
 pub mod lines;
 pub mod listen;
+pub mod machine;
 mod opening;
 pub mod params;
 pub mod rows;

@@ -113,14 +113,19 @@ pub fn origin(text: &str) -> Result<String, String> {
     }
 }
 
-/// Parses which of a document and its duplicates to keep. The names are declared as possible
-/// values, so shells can complete them.
+/// Parses which of a document and its duplicates to keep, if one is to go.
 pub fn keep() -> impl TypedValueParser<Value = Keep> {
-    PossibleValuesParser::new(["first", "newest", "longest"]).map(|name| match name.as_str() {
-        "newest" => Keep::Newest,
-        "longest" => Keep::Longest,
-        _ => Keep::First,
-    })
+    keep_of(&["first", "newest", "longest"])
+}
+
+/// Like [`keep`], or all of them.
+pub fn keep_or_all() -> impl TypedValueParser<Value = Keep> {
+    keep_of(&["first", "newest", "longest", "all"])
+}
+
+/// The names are declared as possible values, so shells can complete them.
+fn keep_of(names: &'static [&'static str]) -> impl TypedValueParser<Value = Keep> {
+    PossibleValuesParser::new(names).try_map(|name| Keep::from_str(&name))
 }
 
 /// Parses what a document may differ in without being dropped.

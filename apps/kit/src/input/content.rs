@@ -12,6 +12,7 @@ use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
 use super::{doubts, stored};
+use crate::args::machine;
 use crate::output;
 use nearkin_input::fields::{Content, Fields};
 use nearkin_input::formats;
@@ -198,10 +199,10 @@ impl Reading {
                 return Err(Reason::BadKey(format!("more than {PASSAGE_KEY_BYTES_MAX} bytes")));
             }
             let prepared = cutter.prepare(name, text, None).map_err(|error| reason_of(&error))?;
-            match prepared.wal_bytes() {
-                0..=PREPARED_BYTES_MAX => Ok(prepared),
-                _ => Err(Reason::TooLarge),
+            if prepared.wal_bytes() > machine::memory_part(17, PREPARED_BYTES_MAX) {
+                return Err(Reason::TooLarge);
             }
+            Ok(prepared)
         };
         Ok(self.made(raw, prepare)?.1)
     }

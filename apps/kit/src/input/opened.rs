@@ -13,6 +13,7 @@ use nearkin::{
     Durability, Error, ErrorKind, Event, Index, Options, Params, ReadMode, Reader, Scheme, Windows,
 };
 
+use crate::args::machine;
 use crate::failure::Failure;
 use crate::output;
 #[cfg(windows)]
@@ -30,7 +31,7 @@ const PART_OF_WHOLE: f64 = 1.0 / 3.0;
 
 /// Opens an index read-only; other processes may use it meanwhile.
 pub fn to_read(dir: &Path) -> Result<Reader, Failure> {
-    let opened = mapped_or_not(dir, Options::default(), |options| Reader::open(dir, options));
+    let opened = mapped_or_not(dir, machine::options(), |options| Reader::open(dir, options));
     opened.map_err(|error| not_shown(dir, error))
 }
 
@@ -58,7 +59,7 @@ fn how_to_index(folder: &Path) -> String {
 
 /// Opens an existing index for writing.
 pub fn to_change(dir: &Path) -> Result<Index, Failure> {
-    open(dir, Options::default()).map_err(not_opened)
+    open(dir, machine::options()).map_err(not_opened)
 }
 
 /// Opens an existing index.
@@ -90,9 +91,10 @@ pub fn mapped_or_not<T>(
 
 /// Options for an index with this TTL.
 fn options(ttl: Option<Duration>) -> Options {
+    let options = machine::options();
     match ttl {
-        Some(ttl) => Options::default().ttl(ttl),
-        None => Options::default(),
+        Some(ttl) => options.ttl(ttl),
+        None => options,
     }
 }
 
@@ -100,7 +102,7 @@ fn options(ttl: Option<Duration>) -> Options {
 #[derive(Clone, Default)]
 pub struct Load {
     ttl: Option<Duration>,
-    durability: Durability,
+    durability: Option<Durability>,
     expired: Arc<AtomicU64>,
 }
 
@@ -112,13 +114,16 @@ impl Load {
 
     /// Writes are not synced: the command calls [`Index::sync`] before it says that they are safe.
     pub fn unsynced() -> Self {
-        Self { durability: Durability::OsBuffer, ..Self::default() }
+        Self { durability: Some(Durability::OsBuffer), ..Self::default() }
     }
 
     /// Segments are unmapped once they are written, which saves memory and slows down only the
     /// first queries.
     pub(crate) fn options(&self) -> Options {
-        let options = options(self.ttl).keep_mapped(false).durability(self.durability);
+        let mut options = options(self.ttl).keep_mapped(false);
+        if let Some(durability) = self.durability {
+            options = options.durability(durability);
+        }
         if self.ttl.is_none() {
             return options;
         }
@@ -188,7 +193,7 @@ fn remove_if_empty(dir: &Path, had_folder: bool) -> bool {
 /// Deletes an index while holding its lock.
 #[cfg(not(windows))]
 fn delete_if_empty(dir: &Path) -> bool {
-    let Ok(index) = open(dir, Options::default()) else { return false };
+    let Ok(index) = open(dir, machine::options()) else { return false };
     index.is_empty() && std::fs::remove_dir_all(dir).is_ok()
 }
 
@@ -196,7 +201,7 @@ fn delete_if_empty(dir: &Path) -> bool {
 /// another name first: then no other program opens it between the check and the deletion.
 #[cfg(windows)]
 fn delete_if_empty(dir: &Path) -> bool {
-    let is_empty = |dir: &Path| open(dir, Options::default()).is_ok_and(|index| index.is_empty());
+    let is_empty = |dir: &Path| open(dir, machine::options()).is_ok_and(|index| index.is_empty());
     let aside = files::unfinished(&raw::native(dir));
     if !is_empty(dir) || scratch::rename(dir, &aside).is_err() {
         return false;

@@ -10,15 +10,16 @@ use rayon::prelude::*;
 
 use super::documents::{Input, Position};
 use super::window::{Closing, Permit, Window};
+use crate::args::machine;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::threads;
 use nearkin_input::raw::{Origin, Raw};
 
-/// A chunk ends when it reaches one of these limits. At most five chunks exist at a time: one each
-/// in the reader, the workers and the sink, and one in each queue. [`Window`] allows fewer if
-/// documents are large.
+/// A chunk ends when it reaches one of these limits (or a 64th of `--memory`). At most five chunks
+/// exist at a time: one each in the reader, the workers and the sink, and one in each queue.
+/// [`Window`] allows fewer if documents are large.
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_DOCUMENTS: usize = 4_096;
 
@@ -106,6 +107,7 @@ fn feed<'a>(
     (to_work, window): (&SyncSender<Chunk<Entered<'a>>>, &'a Window),
 ) -> Result<(), Failure> {
     let may_wait = input.may_wait();
+    let chunk_bytes = machine::memory_part(64, CHUNK_BYTES);
     let mut chunk = Vec::new();
     let mut bytes = 0;
     let mut unreported = 0;
@@ -141,7 +143,7 @@ fn feed<'a>(
         });
         bytes += more;
         chunk.push((raw, permit));
-        if bytes >= CHUNK_BYTES
+        if bytes >= chunk_bytes
             || chunk.len() >= CHUNK_DOCUMENTS
             || (pace == Pace::Prompt && would_wait)
         {

@@ -2,8 +2,12 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::args::machine;
+
 /// Maximum number of bytes in progress. A single larger document is allowed if it is alone.
-const BYTES_MAX: usize = 16 << 20;
+fn bytes_max() -> usize {
+    machine::memory_part(8, 16 << 20)
+}
 
 /// Documents smaller than this are not counted, because the number of documents in progress is
 /// bounded anyway.
@@ -27,7 +31,7 @@ impl Window {
     /// Blocks while a document is in progress that is larger than the limit: the next one would be
     /// in memory beside it.
     pub(crate) fn wait_for_large(&self) {
-        let is_large = |state: &mut WindowState| !state.closed && state.bytes > BYTES_MAX;
+        let is_large = |state: &mut WindowState| !state.closed && state.bytes > bytes_max();
         drop(self.changed.wait_while(self.lock(), is_large));
     }
 
@@ -61,7 +65,7 @@ impl Window {
 }
 
 fn is_full_for(state: &WindowState, bytes: usize) -> bool {
-    !state.closed && state.bytes > 0 && state.bytes.saturating_add(bytes) > BYTES_MAX
+    !state.closed && state.bytes > 0 && state.bytes.saturating_add(bytes) > bytes_max()
 }
 
 /// The bytes of a document in progress. Dropping the permit releases them.
@@ -98,14 +102,14 @@ mod tests {
     fn a_large_document_waits_until_it_is_alone_or_nobody_works() {
         let window = Window::default();
         assert!(window.enter(COUNTED - 1, || panic!("it waits")).is_none());
-        let large = window.enter(BYTES_MAX * 2, || panic!("it waits"));
+        let large = window.enter(bytes_max() * 2, || panic!("it waits"));
         let (done, entered) = channel();
         thread::scope(|scope| {
             scope.spawn(|| {
                 let _small = window.enter(COUNTED, || done.send(()).unwrap());
                 done.send(()).unwrap();
                 // This blocks: the document does not fit beside the small one.
-                let _other = window.enter(BYTES_MAX, || done.send(()).unwrap());
+                let _other = window.enter(bytes_max(), || done.send(()).unwrap());
                 done.send(()).unwrap();
             });
             let waits = || entered.recv_timeout(Duration::from_millis(100)).is_err();

@@ -53,7 +53,7 @@ pub struct Serve {
     #[arg(long, value_name = "ORIGIN", value_parser = nearkin_kit::args::values::origin)]
     pub(crate) allow_origin: Vec<String>,
 
-    /// Maximum bytes of a request body; larger ones get status 413
+    /// Maximum bytes of a request body; larger ones get status 413; at most a 16th of --memory
     #[arg(long, value_name = "N", default_value_t = 8 << 20)]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1024..=256 << 20))]
     pub(crate) body_bytes_max: usize,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use nearkin::{Error, ErrorKind, Params, Reader};
+use nearkin_kit::args::machine;
 use nearkin_kit::input::opened;
 use nearkin_kit::output;
 
@@ -146,7 +147,7 @@ impl State {
 
     /// Opens the index at the path. Clients know the parameters, so an index of others is refused.
     fn open_again(&self, reader: &Reader, error: Error) -> nearkin::Result<Reader> {
-        let options = nearkin::Options::default();
+        let options = machine::options();
         let open = |options| Reader::open(&self.path, options);
         match opened::mapped_or_not(&self.path, options, open) {
             Ok(opened) if opened.params() == reader.params() => Ok(opened),

@@ -127,7 +127,8 @@ fn programs() -> Vec<Route> {
             "A page of the documents whose keys begin with `prefix`, in the order of their keys",
             [(200, "The page", Json("DocumentList"))], [ANY, TOKEN, KEY, INDEX]),
         route!(delete DOCUMENTS, blocking(documents::delete_listed), "deleteDocuments",
-            "Remove all documents whose keys begin with `prefix`; durable when answered",
+            "Remove all documents whose keys begin with `prefix`, or that are older than \
+             `before`; durable when answered",
             [(200, "Removed", Json("PrefixRemoved"))], [ANY, TOKEN, KEY, INDEX, WRITE]),
         route!(get "/v1/pairs", lines::pairs, "pairs",
             "All pairs of similar documents, as lines of JSON, sent while they are found",

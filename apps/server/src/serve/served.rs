@@ -62,6 +62,10 @@ impl Served {
         Ok(self.writable()?.remove_prefix(prefix)?)
     }
 
+    pub(super) fn remove_before(&self, time: u64) -> Result<u64, ErrorResponse> {
+        Ok(self.writable()?.remove_before(time)?)
+    }
+
     fn writable(&self) -> Result<&Index, ErrorResponse> {
         match self {
             Self::Writable(index) => Ok(index),

@@ -14,6 +14,7 @@ use super::http::access::Access;
 use super::http::access_log::AccessLog;
 use super::metrics::Metrics;
 use super::served::Served;
+use nearkin_kit::args::machine;
 use nearkin_kit::input::originals::Originals;
 
 /// Memory for request bodies: enough for this many bodies of maximum size, or for more smaller
@@ -60,7 +61,8 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(index: Served, title: String, limits: Limits, access: Access) -> Self {
-        let kib = limits.body_bytes_max.div_ceil(1024) * BODIES_MAX;
+        let bytes = machine::memory_part(8, limits.body_bytes_max * BODIES_MAX);
+        let kib = bytes.div_ceil(1024);
         Self {
             sketcher: index.sketcher(),
             index,

@@ -13,6 +13,7 @@ use nearkin_input::fields::Fields;
 use nearkin_input::files;
 use nearkin_input::source::RowOptions;
 use nearkin_kit::args::lines::ExactGiven;
+use nearkin_kit::args::machine;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::Reading;
 use nearkin_kit::input::originals::Originals;
@@ -137,7 +138,7 @@ impl RecentDocuments {
         } else {
             self.order.push_back(key.to_vec());
         }
-        while self.bytes > RECENT_BYTES_MAX {
+        while self.bytes > machine::memory_part(16, RECENT_BYTES_MAX) {
             let Some(oldest) = self.order.pop_front() else { break };
             if let Some(document) = self.documents.remove(&oldest) {
                 self.bytes -= size(&document);

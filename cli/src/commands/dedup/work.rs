@@ -28,6 +28,7 @@ use nearkin_input::fields::Fields;
 use nearkin_input::on_disk;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source::RowOptions;
+use nearkin_kit::args::machine;
 use nearkin_kit::checkpoint::{self, InputFile};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::documents::Position;
@@ -220,8 +221,11 @@ pub(super) struct Work {
 fn options() -> Options {
     // The index is synced explicitly at checkpoints. It is not queried after the decisions, so
     // merging it when idle would be useless.
-    let options = Options::default().durability(Durability::OsBuffer);
-    options.merge_when_idle(false).keep_mapped(false).merge_bytes_max(32 << 20)
+    let options = machine::options().durability(Durability::OsBuffer);
+    options
+        .merge_when_idle(false)
+        .keep_mapped(false)
+        .merge_bytes_max(machine::memory_part(8, 32 << 20))
 }
 
 impl Work {

@@ -49,12 +49,46 @@ fn variables_stand_for_options() {
     assert!(error["error"].as_str().unwrap().contains("NEARKIN_ENCODING"), "{error}");
     // An option counts more than a variable, and an empty variable is none.
     ran("NEARKIN_THREADS", "0", "add i docs --threads 2").ends_with(0);
-    for name in ["NEARKIN_THREADS", "NEARKIN_ENCODING", "NEARKIN_PDF_COMMAND", "NEARKIN_QUOTED"] {
+    for name in [
+        "NEARKIN_THREADS",
+        "NEARKIN_MEMORY",
+        "NEARKIN_ENCODING",
+        "NEARKIN_PDF_COMMAND",
+        "NEARKIN_QUOTED",
+    ] {
         ran(name, "", "add i docs").ends_with(0);
     }
     scratch.write("docs/a.pdf", b"%PDF-1.4\ngarbage");
     let ran = ran("NEARKIN_PDF_COMMAND", "nearkin-no-such-program", "add j docs").ends_with(0);
     assert!(ran.stderr.contains("nearkin-no-such-program"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_small_machine_is_told_how_much_memory_there_is() {
+    let scratch = Scratch::new();
+    // Keys, so that no document replaces another, and bodies that need several batches.
+    let line = |nth: u32| format!("{{\"id\":\"d{nth}\",\"text\":\"{nth} of many {}\"}}\n", nth * 7);
+    scratch.write("many.jsonl", (0..60_000).map(line).collect::<String>());
+    let small = "--memory 16M --durability os --read-mode pread";
+    let said = scratch.ok(&format!("add i --jsonl many.jsonl {small}")).stdout;
+    assert!(said.starts_with("60,000 documents inserted"), "{said}");
+    let stats = |small: &str| {
+        let stats = scratch.ok(&format!("stats i --json {small}")).stdout;
+        serde_json::from_str::<serde_json::Value>(&stats).unwrap()
+    };
+    assert!(stats(small)["segments"].as_u64() > Some(1), "{}", stats(small));
+    assert_eq!(scratch.ok("verify i").stderr, "");
+    let found = |small: &str| scratch.ok(&format!("query i --key d5 --threshold 0 {small}")).stdout;
+    assert_eq!(found(small), found("--threads 1"));
+    for (wrong, why) in [
+        ("--memory 15M", "at least 16M"),
+        ("--memory lots", "number of bytes"),
+        ("--durability often", "sync, os, or a number of milliseconds"),
+        ("--read-mode fast", "mmap, pread"),
+    ] {
+        let said = scratch.run(&format!("stats i {wrong}")).ends_with(2).stderr;
+        assert!(said.contains(why), "{wrong}: {said}");
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -68,6 +68,40 @@ fn documents_are_listed_in_pages_and_removed_by_prefix() {
 }
 
 #[test]
+fn documents_have_times_of_their_own_and_go_by_age() {
+    let scratch = Scratch::new();
+    scratch.ok("create i");
+    let server = Server::start(&scratch, &["--memory", "16M", "--durability", "os"]);
+    let mut client = server.connect();
+    let old = json!({"text": "an old text of some words", "time": 5_000});
+    client.ask("PUT", "/v1/documents/put", Some(&old)).has(201);
+    let insert = json!({"key": "batch", "text": "another old text of words", "time": 6_000});
+    let batch = json!({"operations": [{"insert": insert}]});
+    client.ask("POST", "/v1/batch", Some(&batch)).has(200);
+    let newcomer = json!({"key": "admit", "text": "quite a different thing to say", "time": 7_000});
+    client.ask("POST", "/v1/admit", Some(&newcomer)).has(200);
+    let time = |client: &mut Client, key: &str| {
+        let found = client.ask("GET", &format!("/v1/documents/{key}"), None).has(200).json();
+        found["time"].as_u64().unwrap()
+    };
+    assert_eq!(["put", "batch", "admit"].map(|key| time(&mut client, key)), [5_000, 6_000, 7_000]);
+    for bad in ["before=x", "before=-1", "before=9&prefix=a"] {
+        client.ask("DELETE", &format!("/v1/documents?{bad}"), None).fails(400, "invalid");
+    }
+    let removed = client.ask("DELETE", "/v1/documents?before=7000", None).has(200).json();
+    assert_eq!(removed, json!({"removed": 2}));
+    // All stay, and the new one is told what it is like.
+    let beside = json!({"key": "beside", "text": "quite a different thing to say", "keep": "all"});
+    let beside = client.ask("POST", "/v1/admit", Some(&beside)).has(200).json();
+    assert_eq!(
+        (&beside["decision"], &beside["related"][0]["key"]),
+        (&json!("admitted"), &json!("admit"))
+    );
+    assert_eq!(client.ask("GET", "/v1/stats", None).has(200).json()["documents"], 2);
+    server.stop();
+}
+
+#[test]
 fn a_key_that_stays_is_listed_once_while_others_come_and_go() {
     let scratch = Scratch::new();
     scratch.ok("create i");

@@ -47,12 +47,16 @@ impl Model {
         let shingles = |like: &Like| self.get(&like.0).expect("it is stored").shingle_count;
         let stays = match how.keep {
             Keep::First => duplicates.is_empty(),
-            Keep::Newest => true,
+            Keep::Newest | Keep::All => true,
             Keep::Longest => duplicates.iter().all(|like| shingles(like) < doc.shingle_count),
         };
         if !stays {
             duplicates.truncate(how.limit);
             return Decided::Rejected(duplicates);
+        }
+        if how.keep == Keep::All {
+            related = std::mem::take(&mut duplicates).into_iter().chain(related).collect();
+            related.truncate(how.limit);
         }
         let remove = |like: &Like| (like.0.clone(), Act::Remove);
         let mut edits: Vec<_> = duplicates.iter().map(remove).collect();

@@ -109,6 +109,26 @@ pub enum Keep {
     /// The longer one: the newcomer replaces its duplicates if it has more shingles than each of
     /// them; otherwise it is rejected.
     Longest,
+    /// All of them: the newcomer is always admitted, nothing is removed, and its duplicates are
+    /// returned with the related documents.
+    All,
+}
+
+/// `first`, `newest`, `longest` or `all`.
+impl std::str::FromStr for Keep {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "first" => Ok(Self::First),
+            "newest" => Ok(Self::Newest),
+            "longest" => Ok(Self::Longest),
+            "all" => Ok(Self::All),
+            _ => Err(Error::invalid(format!(
+                "keep must be 'first', 'newest', 'longest' or 'all', not {name:?}"
+            ))),
+        }
+    }
 }
 
 impl<'a> Admit<'a> {

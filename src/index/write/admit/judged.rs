@@ -41,7 +41,11 @@ impl Judged {
         let matches = |some: &[Evident], limit| matches(before, some, newcomer, terms, limit);
         let apart = matches(&apart, terms.limit)?;
         let decision = if stays(before, newcomer, &duplicates, terms.keep)? {
-            let removed = matches(&duplicates, usize::MAX)?;
+            let (related, removed) = match terms.keep {
+                Keep::All => (duplicates.into_iter().chain(related).collect(), Vec::new()),
+                _ => (related, duplicates),
+            };
+            let removed = matches(&removed, usize::MAX)?;
             let related = matches(&related, terms.limit)?;
             let outcome = admit::write_newcomer(core, writer, newcomer, &removed)?;
             Decision::Admitted { related, outcome, removed }
@@ -52,7 +56,7 @@ impl Judged {
     }
 }
 
-/// Whether the newcomer replaces its duplicates.
+/// Whether the newcomer is admitted.
 fn stays(
     before: &Snapshot,
     newcomer: &Operation<'_>,
@@ -61,7 +65,7 @@ fn stays(
 ) -> Result<bool> {
     match keep {
         Keep::First => Ok(duplicates.is_empty()),
-        Keep::Newest => Ok(true),
+        Keep::Newest | Keep::All => Ok(true),
         Keep::Longest => {
             for (found, overlap) in duplicates {
                 let count = match overlap {

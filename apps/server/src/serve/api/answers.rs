@@ -147,7 +147,7 @@ pub(crate) struct ListedDocument {
     pub(crate) payload: Option<Blob>,
 }
 
-/// The result of a removal by prefix.
+/// The result of a removal by prefix or by age.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 pub(crate) struct PrefixRemoved {

@@ -175,6 +175,8 @@ pub(crate) struct Put {
     pub(crate) rows: Option<Vec<u64>>,
     /// If omitted, a stored payload stays; an empty payload clears it.
     pub(crate) payload: Option<Blob>,
+    /// The document's own time, in milliseconds since 1970; default: now.
+    pub(crate) time: Option<u64>,
 }
 
 /// Several operations, applied as one change.
@@ -225,6 +227,8 @@ pub(crate) struct Insert {
     pub(crate) rows: Option<Vec<u64>>,
     /// If omitted, a stored payload stays; an empty payload clears it.
     pub(crate) payload: Option<Blob>,
+    /// The document's own time, in milliseconds since 1970; default: now.
+    pub(crate) time: Option<u64>,
 }
 
 /// A document to remove.
@@ -302,6 +306,8 @@ pub(crate) struct AdmitBody {
     pub(crate) rows: Option<Vec<u64>>,
     /// If omitted, a stored payload stays; an empty payload clears it.
     pub(crate) payload: Option<Blob>,
+    /// The document's own time, in milliseconds since 1970; default: now.
+    pub(crate) time: Option<u64>,
     /// The document is rejected if its similarity to a stored document with another key is at least
     /// this.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1, default = 0.9))]
@@ -326,7 +332,8 @@ impl HasConditions for AdmitBody {
 }
 
 /// Which of a document and its duplicates is kept; default `first`. `longest`: the new one if it
-/// has more shingles than each duplicate.
+/// has more shingles than each duplicate. `all`: the document is admitted, and its duplicates are
+/// named as related.
 #[derive(Debug, Clone, Copy, Deserialize, Default)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -335,6 +342,7 @@ pub(crate) enum Keep {
     First,
     Newest,
     Longest,
+    All,
 }
 
 impl From<Keep> for nearkin::Keep {
@@ -343,6 +351,7 @@ impl From<Keep> for nearkin::Keep {
             Keep::First => Self::First,
             Keep::Newest => Self::Newest,
             Keep::Longest => Self::Longest,
+            Keep::All => Self::All,
         }
     }
 }

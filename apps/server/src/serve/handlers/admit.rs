@@ -14,7 +14,7 @@ const REJECT_DEFAULT: f64 = 0.9;
 
 pub(crate) fn admit(call: &Call<'_>, body: &Body) -> Result<Json<Admitted>, ErrorResponse> {
     let WithConditions { own: request, conditions } = body.read::<WithConditions<AdmitBody>>()?;
-    let AdmitBody { key, text, items, rows, payload, payloads, .. } = &request;
+    let AdmitBody { key, text, items, rows, payload, time, payloads, .. } = &request;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
     let signature = bodies::signature(&call.sketcher, text, items, rows)?;
     let reject = request.reject.unwrap_or(REJECT_DEFAULT);
@@ -27,6 +27,7 @@ pub(crate) fn admit(call: &Call<'_>, body: &Body) -> Result<Json<Admitted>, Erro
     if let Some(payload) = payload {
         newcomer = newcomer.payload(&payload.0);
     }
+    newcomer = time.iter().fold(newcomer, |newcomer, time| newcomer.time(*time));
     call.check()?;
     let admission = call.index.admit_one(&newcomer, &terms)?;
     let mut admitted = Admitted {

@@ -37,13 +37,16 @@ const KEY_CHARS_MAX: usize = 64;
 /// Default number of documents on a page.
 const PAGE_DEFAULT: usize = 100;
 
-/// An insert. Without a payload, the stored payload stays.
-fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>) -> Edit<'a> {
+/// An insert. Without a payload, the stored payload stays; without a time, it is now.
+fn insert<'a>(
+    key: &'a [u8],
+    signature: &'a Signature,
+    payload: Option<&'a Blob>,
+    time: Option<u64>,
+) -> Edit<'a> {
     let edit = Edit::insert(key, signature);
-    match payload {
-        Some(payload) => edit.payload(&payload.0),
-        None => edit,
-    }
+    let edit = payload.into_iter().fold(edit, |edit, payload| edit.payload(&payload.0));
+    time.into_iter().fold(edit, Edit::time)
 }
 
 /// How an error names one operation of many.
@@ -59,10 +62,10 @@ pub(crate) fn put(
     (uri, body): &(Uri, Body),
 ) -> Result<(StatusCode, Json<Written>), ErrorResponse> {
     let key = key_after(PREFIX, uri)?;
-    let Put { text, items, rows, payload } = body.read()?;
+    let Put { text, items, rows, payload, time } = body.read()?;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
     let signature = bodies::signature(&call.sketcher, text, items, rows)?;
-    let batch: Batch = [insert(&key, &signature, payload.as_ref())].into_iter().collect();
+    let batch: Batch = [insert(&key, &signature, payload.as_ref(), time)].into_iter().collect();
     let written = call.index.write(batch)?;
     let outcome = written.outcomes.first().copied().unwrap_or(Outcome::Unchanged);
     let status = match outcome {
@@ -105,7 +108,8 @@ pub(crate) fn batch(call: &Call<'_>, body: &Body) -> Result<Json<BatchWritten>, 
                 let rows = given.rows.as_deref();
                 let signature = bodies::signature(&call.sketcher, text, items, rows)
                     .map_err(|refused| refused.with_prefix(&row_name(at, &given.key.0)))?;
-                batch.push(insert(&given.key.0, &signature, given.payload.as_ref()));
+                let payload = given.payload.as_ref();
+                batch.push(insert(&given.key.0, &signature, payload, given.time));
             }
         }
     }
@@ -170,8 +174,14 @@ pub(crate) fn delete_listed(
     call: &Call<'_>,
     uri: &Uri,
 ) -> Result<Json<PrefixRemoved>, ErrorResponse> {
-    let parameters = Parameters::parse(uri, &["prefix"])?;
+    let parameters = Parameters::parse(uri, &["prefix", "before"])?;
     let prefix = parameters.bytes("prefix").unwrap_or_default();
+    if let Some(time) = parameters.parsed("before")? {
+        if !prefix.is_empty() {
+            return Err(ErrorResponse::invalid("give either `prefix` or `before`"));
+        }
+        return Ok(Json(PrefixRemoved { removed: call.index.remove_before(time)? }));
+    }
     if prefix.is_empty() {
         // Most likely the prefix came from an empty variable of the client.
         return Err(ErrorResponse::invalid("`prefix` is missing or empty")

@@ -252,6 +252,7 @@ fn parameters(id: &str) -> Value {
     let text = || json!({"type": "string"});
     let count = json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100});
     let payloads = json!({"type": "boolean", "default": false});
+    let time = json!({"type": "integer", "format": "int64", "minimum": 0});
     let prefix = "Only keys that begin with these bytes, percent-encoded.";
     let after = "Only keys greater than this one: `after` of the page before.";
     let all = match id {
@@ -276,7 +277,10 @@ fn parameters(id: &str) -> Value {
             ("limit", count, false, "Maximum number of documents on the page."),
             ("payloads", payloads, false, "Whether to return payloads."),
         ],
-        "deleteDocuments" => vec![("prefix", text(), true, "The beginning of the keys to remove.")],
+        "deleteDocuments" => vec![
+            ("prefix", text(), false, "The beginning of the keys to remove; this or `before`."),
+            ("before", time, false, "Documents older than this go: milliseconds since 1970."),
+        ],
         _ => Vec::new(),
     };
     all.into_iter()
