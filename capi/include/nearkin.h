@@ -497,8 +497,9 @@ nk_status nk_index_remove(const nk_index *index,
                           nk_outcome *outcome,
                           nk_error **error);
 
-// Removes all documents whose keys begin with a prefix; an empty one removes all. `removed` (may
-// be null) is their number. Errors: those of `nk_index_insert`; after one, a part may be removed.
+// Removes all documents whose keys begin with a prefix. `removed` (may be null) is their number.
+// Errors: `NK_INVALID` if the prefix is empty (`nk_index_clear` removes all), and those of
+// `nk_index_insert`; after one of these, a part may be removed.
 nk_status nk_index_remove_prefix(const nk_index *index,
                                  const void *prefix,
                                  size_t prefix_len,
@@ -515,6 +516,13 @@ nk_status nk_index_remove_prefix_until(const nk_index *index,
                                        void *user_data,
                                        uint64_t *removed,
                                        nk_error **error);
+
+// Removes all documents, as `nk_index_remove_prefix_until` removes those with a prefix.
+nk_status nk_index_clear(const nk_index *index,
+                         nk_cancel cancel,
+                         void *user_data,
+                         uint64_t *removed,
+                         nk_error **error);
 
 // Writes a batch as one change: all of it or nothing, with one sync. The batch is not changed.
 // `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the

@@ -103,6 +103,7 @@ int main(int, char **arguments) {
   CHECK(!view.find("shop/2") && view.contains("home/2") && view.params().json()[0] == '{');
   Reader reader(path, kept);
   CHECK(reader.size() == 1 && !reader.refresh());
+  CHECK(other.clear() == 1 && other.size() == 0);
   Index sets = Index::temporary(Params("shingles=items,threshold=0.5"));
   sets.insert("a", sets.sketch_items({"bread", "milk"}));
   CHECK(sets.similar_to(sets.sketch_items({"milk", "bread"}), Query()).matches.size() == 1);

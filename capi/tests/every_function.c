@@ -246,6 +246,7 @@ static void writing(void) {
   CHECK(documents == 2 && change > 4);
   OK(nk_index_remove_prefix(index, "q", 1, &removed, &error));
   CHECK(removed == 1);
+  REFUSES("an empty prefix would remove every document", nk_index_remove_prefix(index, "", 0, &removed, &error));
   OK(nk_index_remove_prefix_until(index, "q", 1, NULL, NULL, &removed, &error));
   CHECK(removed == 0);
   OK(nk_index_sync(index, &change, &error));

@@ -197,6 +197,9 @@ def test_remove_prefix(filled):
     assert filled.remove_prefix("en/") == 40 and len(filled) == 200
     with pytest.raises(TypeError, match="a key must be"):
         filled.remove_prefix(1.5)
+    with pytest.raises(ValueError, match="clear"):
+        filled.remove_prefix("")
+    assert len(filled) == 200 and filled.clear() == 200 and len(filled) == 0
 
 
 def test_bytes_keys_and_int_keys(tmp_path, params):

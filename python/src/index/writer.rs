@@ -195,12 +195,20 @@ impl Index {
     }
 
     /// Removes every document whose key starts with ``prefix``. Returns the number of removed
-    /// documents. An empty prefix removes all.
+    /// documents. An empty prefix is refused: :meth:`clear` removes all.
     fn remove_prefix(slf: &Bound<'_, Self>, prefix: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
         let (prefix, index) = (key_bytes(prefix)?, base.writer(py)?.shared());
         run(py, None, move |tick| index.remove_prefix_with(prefix, tick))
+    }
+
+    /// Removes every document. Returns the number of removed documents.
+    fn clear(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.check_of_documents(py)?;
+        let index = base.writer(py)?.shared();
+        run(py, None, move |tick| index.clear_with(tick))
     }
 
     /// Removes every document whose time is before ``time``. Returns the number of removed

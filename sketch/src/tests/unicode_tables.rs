@@ -1,5 +1,6 @@
 //! Builds the tables of `sketch/src/unicode/` from the crates that were their source. The layouts
-//! are described there. `tools/tables` includes this file and writes the tables; a test compares them.
+//! are described there. `tools/tables` includes this file and writes the tables; a test compares
+//! them.
 
 use std::collections::BTreeMap;
 
