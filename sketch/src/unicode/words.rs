@@ -111,10 +111,15 @@ impl SegmentState {
             Numeric, NumericMid, Regional, Space, Start,
         };
         let next = match (class, self) {
-            (class::LETTER, Start | Letter | Hebrew | Numeric | ExtendNumLet)
-            | (class::LETTER, LetterMid | HebrewQuote) => Letter,
-            (class::HEBREW, Start | Letter | Hebrew | Numeric | ExtendNumLet)
-            | (class::HEBREW, LetterMid | HebrewQuote | HebrewMid) => Hebrew,
+            (
+                class::LETTER,
+                Start | Letter | Hebrew | Numeric | ExtendNumLet | LetterMid | HebrewQuote,
+            ) => Letter,
+            (
+                class::HEBREW,
+                Start | Letter | Hebrew | Numeric | ExtendNumLet | LetterMid | HebrewQuote
+                | HebrewMid,
+            ) => Hebrew,
             (class::NUMERIC, Start | Letter | Hebrew | Numeric | ExtendNumLet | NumericMid) => {
                 Numeric
             }
