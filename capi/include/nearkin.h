@@ -69,6 +69,18 @@ typedef enum {
   NK_BUG = 18,
 } nk_status;
 
+// Whether a newcomer was admitted: all but `NK_REJECTED`, which is 0, say that it is stored now.
+typedef enum {
+  // A duplicate is stored: nothing was written.
+  NK_REJECTED = 0,
+  // Admitted under a new key.
+  NK_ADMITTED = 1,
+  // Admitted, and the key had another document.
+  NK_ADMITTED_REPLACED = 2,
+  // Admitted, and the key had the same document: nothing was written.
+  NK_ADMITTED_UNCHANGED = 3,
+} nk_decision;
+
 // The outcome of a write for one document. Later versions may add numbers.
 typedef enum {
   // The key was new.
@@ -208,10 +220,8 @@ typedef struct {
   size_t related_len;
   // The number of the last change that the decision takes into account.
   uint64_t change;
-  // The outcome of the insert; `NK_UNCHANGED` if the newcomer was rejected.
-  nk_outcome outcome;
-  // Whether the newcomer is stored now.
-  bool is_admitted;
+  // What was decided.
+  nk_decision decision;
   // Whether the newcomer was compared with all candidates.
   bool complete;
 } nk_admission_view;

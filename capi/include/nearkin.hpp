@@ -194,7 +194,7 @@ struct Document {
 };
 
 struct Admission {
-  bool is_admitted;
+  nk_decision decision;
   std::vector<Match> duplicates, related;
 };
 
@@ -458,7 +458,7 @@ class Index : public Readable<nk_index> {
                                        signature.get(), payload, payload_len, query.get()));
     const nk_admission_view view =
         detail::result<nk_admission_view>(&nk_admission_get, owned.get());
-    return Admission{view.is_admitted, detail::matches_of(view.duplicates, view.duplicates_len),
+    return Admission{view.decision, detail::matches_of(view.duplicates, view.duplicates_len),
                      detail::matches_of(view.related, view.related_len)};
   }
 };

@@ -77,9 +77,9 @@ int main(int, char **arguments) {
         told.push_back(message + json);
       }));
   const std::string zeros("a\0b", 3);
-  CHECK(other.admit("shop/1", signature, zeros, Query()).is_admitted);
+  CHECK(other.admit("shop/1", signature, zeros, Query()).decision);
   CHECK(other.find("shop/1")->payload == zeros);
-  CHECK(!other.admit("shop/2", signature, "second", Query()).is_admitted);
+  CHECK(!other.admit("shop/2", signature, "second", Query()).decision);
   CHECK(other.set_payload("shop/1", "third") == NK_REPLACED);
   CHECK(other.find("shop/1")->payload == "third");
   other.insert("home/1", signature);

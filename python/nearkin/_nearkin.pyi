@@ -45,7 +45,7 @@ class _AdmissionConditions(TypedDict, total=False):
     prefix: _Key | None
     after: _Time | None
     before: _Time | None
-    timeout: float | datetime.timedelta | None
+    deadline: float | datetime.timedelta | None
     filter: Callable[[DocumentView], object] | None
 
 class _PairConditions(_AdmissionConditions, total=False):

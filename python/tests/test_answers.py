@@ -142,7 +142,9 @@ def test_admit(tmp_path, params):
         assert [row[2] for row in told] == [None, "a", "a", None, None]
         assert told["similarity"][1] == 1.0
         again = ix.admit(["b"], [text + " and then some more"], reject=0.8, keep="longest")
-        assert list(again)[0][1] == "replaced" and "a" not in ix and "b" in ix
+        assert list(again)[0][1:3] == ("admitted", "a") and "a" not in ix and "b" in ix
+        told = [ix.admit(["b"], [text + end]).rows()[0][1] for end in (" anew", " anew")]
+        assert told == ["replaced", "unchanged"]
         with pytest.raises(ValueError, match="keep must be"):
             ix.admit([], [], keep="best")
 
