@@ -248,6 +248,7 @@ static void writing(void) {
   CHECK(removed == 1);
   REFUSES("an empty prefix would remove every document", nk_index_remove_prefix(index, "", 0, &removed, &error));
   OK(nk_index_remove_prefix_until(index, "q", 1, NULL, NULL, &removed, &error));
+  FAILS(NK_BAD_HANDLE, nk_index_clear((nk_index *)(void *)&removed, NULL, NULL, &removed, &error));
   CHECK(removed == 0);
   OK(nk_index_sync(index, &change, &error));
   OK(nk_index_flush(index, &error));
