@@ -72,6 +72,7 @@
 //! | back up, verify, repair | [`Index::backup`], [`Index::verify`], [`Index::salvage`] |
 //! | merge indexes, or change the threshold | [`Index::import`], [`Index::rebuild`] |
 //! | let documents expire, or remove a tenant | [`Options::ttl`], [`Index::remove_prefix`] |
+//! | remove all documents | [`Index::clear`] |
 //! | act on an error | [`Error`], [`ErrorKind`] |
 //! | hear of flushes, compactions and failures | [`Options::on_event`], [`Event`] |
 //!

@@ -69,6 +69,18 @@ typedef enum {
   NK_BUG = 18,
 } nk_status;
 
+// Whether a newcomer was admitted: all but `NK_REJECTED`, which is 0, say that it is stored now.
+typedef enum {
+  // A duplicate is stored: nothing was written.
+  NK_REJECTED = 0,
+  // Admitted under a new key.
+  NK_ADMITTED = 1,
+  // Admitted, and the key had another document.
+  NK_ADMITTED_REPLACED = 2,
+  // Admitted, and the key had the same document: nothing was written.
+  NK_ADMITTED_UNCHANGED = 3,
+} nk_decision;
+
 // The outcome of a write for one document. Later versions may add numbers.
 typedef enum {
   // The key was new.
@@ -216,10 +228,8 @@ typedef struct {
   size_t related_len;
   // The number of the last change that the decision takes into account.
   uint64_t change;
-  // The outcome of the insert; `NK_UNCHANGED` if the newcomer was rejected.
-  nk_outcome outcome;
-  // Whether the newcomer is stored now.
-  bool is_admitted;
+  // What was decided.
+  nk_decision decision;
   // Whether the newcomer was compared with all candidates, and all texts could be had.
   bool complete;
 } nk_admission_view;
@@ -522,8 +532,9 @@ nk_status nk_index_remove(const nk_index *index,
                           nk_outcome *outcome,
                           nk_error **error);
 
-// Removes all documents whose keys begin with a prefix; an empty one removes all. `removed` (may
-// be null) is their number. Errors: those of `nk_index_insert`; after one, a part may be removed.
+// Removes all documents whose keys begin with a prefix. `removed` (may be null) is their number.
+// Errors: `NK_INVALID` if the prefix is empty (`nk_index_clear` removes all), and those of
+// `nk_index_insert`; after one of these, a part may be removed.
 nk_status nk_index_remove_prefix(const nk_index *index,
                                  const void *prefix,
                                  size_t prefix_len,
@@ -550,6 +561,13 @@ nk_status nk_index_remove_before(const nk_index *index,
                                  void *user_data,
                                  uint64_t *removed,
                                  nk_error **error);
+
+// Removes all documents, as `nk_index_remove_prefix_until` removes those with a prefix.
+nk_status nk_index_clear(const nk_index *index,
+                         nk_cancel cancel,
+                         void *user_data,
+                         uint64_t *removed,
+                         nk_error **error);
 
 // Writes a batch as one change: all of it or nothing, with one sync. The batch is not changed.
 // `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the

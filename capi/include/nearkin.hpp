@@ -194,7 +194,7 @@ struct Document {
 };
 
 struct Admission {
-  bool is_admitted;
+  nk_decision decision;
   std::vector<Match> duplicates, related;
 };
 
@@ -436,7 +436,11 @@ class Index : public Readable<nk_index> {
   nk_outcome remove(const std::string &key) {
     return detail::result<nk_outcome>(&nk_index_remove, owned_.get(), key.data(), key.size());
   }
-  // Removes what has a key that begins with `prefix`: the number of documents.
+  // Removes every document, and returns their number.
+  uint64_t clear() {
+    return detail::result<uint64_t>(&nk_index_clear, owned_.get(), nk_cancel{}, nullptr);
+  }
+  // Removes the documents whose keys begin with `prefix`, which is not empty: their number.
   uint64_t remove_prefix(const std::string &prefix) {
     return detail::result<uint64_t>(&nk_index_remove_prefix, owned_.get(), prefix.data(),
                                     prefix.size());
@@ -477,7 +481,7 @@ class Index : public Readable<nk_index> {
                                        signature.get(), payload, payload_len, query.get()));
     const nk_admission_view view =
         detail::result<nk_admission_view>(&nk_admission_get, owned.get());
-    return Admission{view.is_admitted, detail::matches_of(view.duplicates, view.duplicates_len),
+    return Admission{view.decision, detail::matches_of(view.duplicates, view.duplicates_len),
                      detail::matches_of(view.related, view.related_len)};
   }
 };

@@ -2,13 +2,13 @@
 
 use crate::bytes::{bytes, nk_bytes, payload, text};
 use crate::error::{giving, making, nk_error};
-use crate::index::{nk_index, nk_outcome, outcome_of};
+use crate::index::nk_index;
 use crate::query::{admit_of, nk_query};
 use crate::results::{Matches, nk_match};
 use crate::sketch::nk_signature;
 use crate::status::{Failure, nk_status};
 use crate::table::{self, handle};
-use engine::{Admission, Decision, Newcomer};
+use engine::{Admission, Decision, Newcomer, Outcome};
 use std::ffi::{c_char, c_int, c_void};
 
 /// The result of an admission.
@@ -113,11 +113,15 @@ pub unsafe extern "C" fn nk_index_admit_text(
 
 impl Admitted {
     fn new(Admission { decision, change, complete, unverified, .. }: Admission) -> Self {
-        let is_admitted = matches!(decision, Decision::Admitted { .. });
-        let (outcome, duplicates, related) = match decision {
-            Decision::Rejected { duplicates, .. } => (nk_outcome::NK_UNCHANGED, duplicates, vec![]),
+        let (decision, duplicates, related) = match decision {
+            Decision::Rejected { duplicates, .. } => (nk_decision::NK_REJECTED, duplicates, vec![]),
             Decision::Admitted { related, outcome, removed, .. } => {
-                (outcome_of(outcome), removed, related)
+                let decision = match outcome {
+                    Outcome::Replaced => nk_decision::NK_ADMITTED_REPLACED,
+                    Outcome::Unchanged => nk_decision::NK_ADMITTED_UNCHANGED,
+                    _ => nk_decision::NK_ADMITTED,
+                };
+                (decision, removed, related)
             }
         };
         let matches = [duplicates, related].map(Matches::new);
@@ -128,12 +132,25 @@ impl Admitted {
             related: related.as_ptr(),
             related_len: related.len(),
             change,
-            outcome,
-            is_admitted,
+            decision,
             complete: complete && unverified.is_empty(),
         };
         Self { view, _matches: matches }
     }
+}
+
+/// Whether a newcomer was admitted: all but `NK_REJECTED`, which is 0, say that it is stored now.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum nk_decision {
+    /// A duplicate is stored: nothing was written.
+    NK_REJECTED = 0,
+    /// Admitted under a new key.
+    NK_ADMITTED = 1,
+    /// Admitted, and the key had another document.
+    NK_ADMITTED_REPLACED = 2,
+    /// Admitted, and the key had the same document: nothing was written.
+    NK_ADMITTED_UNCHANGED = 3,
 }
 
 /// The fields of an admission. The matches belong to the admission, and are in the order of an
@@ -151,10 +168,8 @@ pub struct nk_admission_view {
     pub related_len: usize,
     /// The number of the last change that the decision takes into account.
     pub change: u64,
-    /// The outcome of the insert; `NK_UNCHANGED` if the newcomer was rejected.
-    pub outcome: nk_outcome,
-    /// Whether the newcomer is stored now.
-    pub is_admitted: bool,
+    /// What was decided.
+    pub decision: nk_decision,
     /// Whether the newcomer was compared with all candidates, and all texts could be had.
     pub complete: bool,
 }

@@ -200,8 +200,9 @@ pub unsafe extern "C" fn nk_index_remove(
     })
 }
 
-/// Removes all documents whose keys begin with a prefix; an empty one removes all. `removed` (may
-/// be null) is their number. Errors: those of `nk_index_insert`; after one, a part may be removed.
+/// Removes all documents whose keys begin with a prefix. `removed` (may be null) is their number.
+/// Errors: `NK_INVALID` if the prefix is empty (`nk_index_clear` removes all), and those of
+/// `nk_index_insert`; after one of these, a part may be removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_remove_prefix(
     index: *const nk_index,
@@ -253,6 +254,21 @@ pub unsafe extern "C" fn nk_index_remove_before(
         let cancel = Cancel::of_call(cancel, user_data);
         let mut progress = |_| go_on(cancel.as_ref());
         Ok(table::get(index)?.index()?.remove_before_with(time, &mut progress)?)
+    })
+}
+
+/// Removes all documents, as `nk_index_remove_prefix_until` removes those with a prefix.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_clear(
+    index: *const nk_index,
+    cancel: nk_cancel,
+    user_data: *mut c_void,
+    removed: *mut u64,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    telling(error, removed, || {
+        let cancel = Cancel::of_call(cancel, user_data);
+        Ok(table::get(index)?.index()?.clear_with(&mut |_| go_on(cancel.as_ref()))?)
     })
 }
 

@@ -190,7 +190,7 @@ static void ending(void) {
   OK(nk_index_flush(index_, &error));
   OK(nk_index_insert(index_, "z", 1, signature, NULL, 0, NULL, &error));
   asks_until_cancel = 0;
-  CHECK(nk_index_remove_prefix_until(index_, "", 0, cancel, &asked, NULL, NULL) == NK_CANCELLED);
+  CHECK(nk_index_clear(index_, cancel, &asked, NULL, NULL) == NK_CANCELLED);
   OK(nk_count(NK_READ(index_), &documents, NULL, &error));
   CHECK(documents == 3001);
   CHECK(nk_index_compact_until(index_, cancel, &asked, &error) == NK_CANCELLED);

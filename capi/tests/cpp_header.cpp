@@ -77,9 +77,9 @@ int main(int, char **arguments) {
         told.push_back(message + json);
       }));
   const std::string zeros("a\0b", 3);
-  CHECK(other.admit("shop/1", signature, zeros, Query()).is_admitted);
+  CHECK(other.admit("shop/1", signature, zeros, Query()).decision);
   CHECK(other.find("shop/1")->payload == zeros);
-  CHECK(!other.admit("shop/2", signature, "second", Query()).is_admitted);
+  CHECK(!other.admit("shop/2", signature, "second", Query()).decision);
   CHECK(other.set_payload("shop/1", "third") == NK_REPLACED);
   CHECK(other.find("shop/1")->payload == "third");
   Batch batch;
@@ -110,6 +110,7 @@ int main(int, char **arguments) {
   CHECK(!view.find("shop/2") && view.contains("home/2") && view.params().json()[0] == '{');
   Reader reader(path, kept);
   CHECK(reader.size() == 1 && !reader.refresh());
+  CHECK(other.clear() == 1 && other.size() == 0);
   Index sets = Index::temporary(Params("shingles=items,threshold=0.5"));
   sets.insert("a", sets.sketch_items({"bread", "milk"}));
   CHECK(sets.similar_to(sets.sketch_items({"milk", "bread"}), Query()).matches.size() == 1);

@@ -246,7 +246,9 @@ static void writing(void) {
   CHECK(documents == 2 && change > 4);
   OK(nk_index_remove_prefix(index, "q", 1, &removed, &error));
   CHECK(removed == 1);
+  REFUSES("an empty prefix would remove every document", nk_index_remove_prefix(index, "", 0, &removed, &error));
   OK(nk_index_remove_prefix_until(index, "q", 1, NULL, NULL, &removed, &error));
+  FAILS(NK_BAD_HANDLE, nk_index_clear((nk_index *)(void *)&removed, NULL, NULL, &removed, &error));
   CHECK(removed == 0);
   OK(nk_index_remove_before(index, 1, NULL, NULL, &removed, &error));
   CHECK(removed == 0);
@@ -431,13 +433,13 @@ static void querying_by_time(void) {
   query = query_of("before=1000");
   OK(nk_index_admit(index, "n1", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &admitted, &error));
-  CHECK(admitted.is_admitted);
+  CHECK(admitted.decision);
   nk_free(admission);
   nk_free(query);
   query = query_of("before=1001");
   OK(nk_index_admit(index, "n2", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &admitted, &error));
-  CHECK(!admitted.is_admitted && admitted.duplicates_len == 1);
+  CHECK(!admitted.decision && admitted.duplicates_len == 1);
   CHECK(equals(admitted.duplicates[0].key, "t1"));
   nk_free(admission);
   nk_free(query);
@@ -471,18 +473,18 @@ static void admitting(void) {
   int calls = 0, released = releases;
   OK(nk_index_admit(index, "d1", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
-  CHECK(!view.is_admitted && view.duplicates_len == 1 && view.complete);
+  CHECK(!view.decision && view.duplicates_len == 1 && view.complete);
   CHECK(equals(view.duplicates[0].key, "a1") && view.related_len == 0 && view.change == 3);
   nk_free(admission);
   /* Without conditions, the threshold of the index decides. */
   OK(nk_index_admit(index, "d1", 2, fox, NULL, 0, NULL, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
-  CHECK(!view.is_admitted && view.duplicates_len == 2);
+  CHECK(!view.decision && view.duplicates_len == 2);
   nk_free(admission);
   OK(nk_query_filter(query, only_b, &calls, release, &error));
   OK(nk_index_admit(index, "b9", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
-  CHECK(!view.is_admitted && equals(view.duplicates[0].key, "b1") && calls > 0);
+  CHECK(!view.decision && equals(view.duplicates[0].key, "b1") && calls > 0);
   nk_free(admission);
   nk_free(query);
   CHECK(releases == released + 1);
@@ -490,7 +492,7 @@ static void admitting(void) {
   OK(nk_query_prefix(newest, "a", 1, &error));
   OK(nk_index_admit(index, "a2", 2, fox, "two", 3, newest, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
-  CHECK(view.is_admitted && view.outcome == NK_INSERTED && view.duplicates_len == 1);
+  CHECK(view.decision == NK_ADMITTED && view.duplicates_len == 1);
   CHECK(equals(view.duplicates[0].key, "a1"));
   nk_free(admission);
   FAILS(NK_INVALID, nk_index_admit(index, "b2", 2, fox, NULL, 0, newest, &admission, &error));
@@ -498,7 +500,7 @@ static void admitting(void) {
   newest = query_of("threshold=1,keep=longest,relate=0");
   OK(nk_index_admit(index, "x", 1, fox, NULL, 0, newest, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
-  CHECK(!view.is_admitted && view.outcome == NK_UNCHANGED);
+  CHECK(view.decision == NK_REJECTED);
   nk_free(admission);
   nk_free(newest);
   /* All stay, and the newcomer is told of those like it. */

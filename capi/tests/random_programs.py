@@ -351,8 +351,8 @@ class Program:
                             if value[0] == items and other != key)
         found = [self.bytes(view.duplicates[at].key) for at in range(view.duplicates_len)]
         assert found == duplicates, (found, duplicates)
-        assert view.is_admitted == (newest or not duplicates)
-        if view.is_admitted:
+        assert (view.decision != 0) == (newest or not duplicates)
+        if view.decision != 0:
             for other in duplicates:
                 del self.model[other]
             self.model[key] = (items, b"new")

@@ -12,7 +12,7 @@ import { Index, Params } from 'nearkin';
 const REJECT = 0.9;
 const RELATE = 0.5;
 const MATCHES_MAX = 10;
-const TIMEOUT_MS = 2_000;
+const DEADLINE_MS = 2_000;
 
 /** The status of an HTTP answer for a failed call; what is not named is a fault of the server. */
 const STATUS = { NEARKIN_INVALID: 400, NEARKIN_EMPTY: 422, NEARKIN_CLOSED: 503, ABORT_ERR: 499 };
@@ -45,10 +45,10 @@ export async function service(folder) {
     const { tenant, name } = request.params;
     const [prefix, signal] = [`${tenant}/`, whileConnected(request, reply)];
     const terms = { reject: REJECT, relate: RELATE, prefix, limit: MATCHES_MAX, signal };
-    const told = await index.admit(prefix + name, request.body ?? '', { ...terms, timeoutMs: TIMEOUT_MS });
-    reply.code(told.admitted ? 201 : 409);
+    const told = await index.admit(prefix + name, request.body ?? '', { ...terms, deadlineMs: DEADLINE_MS });
+    reply.code(told.decision === 'rejected' ? 409 : 201);
     return {
-      outcome: told.outcome,
+      decision: told.decision,
       duplicates: told.duplicates.map((match) => shown(prefix, match)),
       related: told.related.map((match) => shown(prefix, match)),
     };
@@ -56,7 +56,7 @@ export async function service(folder) {
 
   app.post('/:tenant/similar', async (request, reply) => {
     const [prefix, signal] = [`${request.params.tenant}/`, whileConnected(request, reply)];
-    const bounds = { limit: MATCHES_MAX, timeoutMs: TIMEOUT_MS, prefix, signal };
+    const bounds = { limit: MATCHES_MAX, deadlineMs: DEADLINE_MS, prefix, signal };
     const { matches, complete } = await index.query(request.body ?? '', bounds);
     return { matches: matches.map((match) => shown(prefix, match)), complete };
   });

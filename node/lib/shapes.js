@@ -46,9 +46,8 @@ function answerOf(row) {
  * @returns {Admission<any>[]}
  */
 function admissionsOf(rows) {
-  return rows.map(([admitted, outcome, duplicates, related, removed, complete, change]) => ({
-    admitted,
-    outcome,
+  return rows.map(([decision, duplicates, related, removed, complete, change]) => ({
+    decision,
     duplicates: matchesOf(duplicates, 0),
     related: matchesOf(related, 0),
     removed: matchesOf(removed, 0),

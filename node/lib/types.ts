@@ -127,7 +127,7 @@ export interface QueryOptions {
   /** Maximum number of candidates that are compared; `complete` says whether that was all. */
   maxCandidates?: number;
   /** Maximum time, in milliseconds; `complete` says whether it was enough. */
-  timeoutMs?: number;
+  deadlineMs?: number;
   /** Only documents that were inserted or last replaced at this time or later. */
   after?: Time;
   /** Only documents that were inserted or last replaced before this time. */
@@ -141,7 +141,7 @@ export interface PairOptions extends Omit<QueryOptions, 'maxCandidates'> {
   /** Maximum number: of pairs, in no particular order; of clusters, those with the smallest keys. */
   limit?: number;
   /** Maximum time since the call, in milliseconds: then the iteration fails, as cancelled. */
-  timeoutMs?: number;
+  deadlineMs?: number;
 }
 
 /** A similar document. */
@@ -242,13 +242,13 @@ export interface AdmitOptions extends Omit<QueryOptions, 'threshold'> {
   /** A tenant's part of the index: only documents with this prefix count, and keys must have it. */
   prefix?: Key;
   /** Maximum time, in milliseconds: then the call fails and that newcomer is not written. */
-  timeoutMs?: number;
+  deadlineMs?: number;
 }
 
 /** The result of an admission. */
 export interface Admission<K = string> {
-  admitted: boolean;
-  outcome: 'inserted' | 'replaced' | 'unchanged' | 'rejected';
+  /** `replaced` and `unchanged`: it was admitted, and its key already had a document. */
+  decision: 'admitted' | 'replaced' | 'unchanged' | 'rejected';
   /** The stored documents that caused the rejection. */
   duplicates: Match<K>[];
   related: Match<K>[];

@@ -222,8 +222,8 @@ class Index extends OpenHandle {
   }
 
   /**
-   * Removes every document whose key begins with the prefix. Returns their number. If it is aborted,
-   * a part may be removed.
+   * Removes every document whose key begins with the prefix, which is not empty. Returns their number.
+   * If it is aborted, a part may be removed.
    * @param {Key} prefix
    * @param {Abortable} [options]
    * @returns {Promise<number>}
@@ -240,6 +240,20 @@ class Index extends OpenHandle {
    */
   removePrefixSync(prefix) {
     return settled(of(this).removePrefix(true, keyOf(prefix, 'prefix')));
+  }
+
+  /**
+   * Removes every document. Returns their number. If it is aborted, a part may be removed.
+   * @param {Abortable} [options]
+   * @returns {Promise<number>}
+   */
+  async clear(options = {}) {
+    return call(signalAlone(options), (how) => of(this).clear(how));
+  }
+
+  /** {@link clear} at once. @returns {number} */
+  clearSync() {
+    return settled(of(this).clear(true));
   }
 
   /**

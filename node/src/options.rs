@@ -32,7 +32,7 @@ pub fn list_conditions() -> Vec<Vec<String>> {
 
 /// The option of JavaScript for a setting of the engine.
 fn option_of(setting: &str) -> String {
-    let mut words = if setting == "deadline_ms" { "timeout_ms" } else { setting }.split('_');
+    let mut words = setting.split('_');
     let mut option = words.next().unwrap_or_default().to_owned();
     for word in words {
         let (first, rest) = word.split_at(word.len().min(1));

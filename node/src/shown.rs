@@ -140,13 +140,11 @@ fn admission<'e>(
     keys: KeyType,
 ) -> Result<Unknown<'e>, Failure> {
     let (none, keys) = (&Vec::new(), keys.of_writes());
-    let (outcome, duplicates, related, removed) = match &admission.decision {
-        Decision::Rejected { duplicates, .. } => ("rejected", duplicates, none, none),
-        Decision::Admitted { related, outcome, removed, .. } => {
-            (outcome.as_str(), none, related, removed)
-        }
+    let (duplicates, related, removed) = match &admission.decision {
+        Decision::Rejected { duplicates, .. } => (duplicates, none, none),
+        Decision::Admitted { related, removed, .. } => (none, related, removed),
     };
-    row![env; admission.is_admitted(), outcome, matches(env, duplicates, keys)?,
+    row![env; admission.decision.as_str(), matches(env, duplicates, keys)?,
         matches(env, related, keys)?, matches(env, removed, keys)?, admission.complete,
         admission.change as f64]
 }

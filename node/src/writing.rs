@@ -161,6 +161,11 @@ impl Handle {
     }
 
     #[napi]
+    pub fn clear<'e>(&self, env: &'e Env, how: How<'_>) -> Reply<'e> {
+        self.run_writer(env, how, |index, stop| Ok(index.clear_with(&mut |_| go_on(stop))?))
+    }
+
+    #[napi]
     pub fn remove_before<'e>(&self, env: &'e Env, how: How<'_>, ms: f64) -> Reply<'e> {
         let time = whole(ms, "time");
         self.run_writer(env, how, move |index, stop| {

@@ -125,7 +125,7 @@ test('a query stops while it runs', async () => {
   const index = await crowd(100_000);
   assert.equal((await index.query(TEXT, { limit: 3 })).found, 100_000);
   assert.equal((await index.query(TEXT, { maxCandidates: 1_000, limit: 3 })).complete, false);
-  assert.equal((await index.query(TEXT, { timeoutMs: 0, limit: 3 })).complete, false);
+  assert.equal((await index.query(TEXT, { deadlineMs: 0, limit: 3 })).complete, false);
   const keys = Array.from({ length: 20 }, (_, number) => `k${number}`);
   const run = (signal) => index.queryKeys(keys, { signal, limit: 3 });
   // After the count and the threshold stands whether the answer is complete.

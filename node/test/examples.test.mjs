@@ -72,7 +72,7 @@ test('the upload service keeps what it accepted after SIGTERM', async (t) => {
   assert.equal(await first.stop(), 0);
   const second = await start();
   const told = await (await put(second.url)).json();
-  assert.equal(told.outcome, 'unchanged');
+  assert.equal(told.decision, 'unchanged');
   assert.equal(await second.stop(), 0);
 });
 

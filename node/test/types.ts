@@ -33,7 +33,7 @@ async function program(): Promise<void> {
     }
   }
   const sketches: (Signature | null)[] = new Sketcher(params).textsSync(['a', '']);
-  console.log(outcome, shown, admission.admitted, sketches.length, await exists('none'));
+  console.log(outcome, shown, admission.decision, sketches.length, await exists('none'));
   await index.close();
 }
 

@@ -94,7 +94,7 @@ class PoisonedError(Error, OSError):
 
 
 class CancelledError(Error):
-    """The progress callback returned ``False``, or the ``timeout`` has passed."""
+    """The progress callback returned ``False``, or the ``deadline`` has passed."""
 
 
 class ClosedError(Error, ValueError):

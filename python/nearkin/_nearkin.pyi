@@ -47,7 +47,7 @@ class _AdmissionConditions(TypedDict, total=False):
     prefix: _Key | None
     after: _Time | None
     before: _Time | None
-    timeout: float | datetime.timedelta | None
+    deadline: float | datetime.timedelta | None
     filter: Callable[[DocumentView[Any]], object] | None
 
 class _PairConditions(_AdmissionConditions, total=False):
@@ -439,6 +439,7 @@ class Index(Readable[_K]):
     def discard(self, key: _Key) -> bool: ...
     def remove(self, keys: _Column) -> int: ...
     def remove_prefix(self, prefix: _Key) -> int: ...
+    def clear(self) -> int: ...
     def remove_before(self, time: _Time) -> int: ...
     def admit(
         self,

@@ -188,6 +188,7 @@ class Index(_Readable[_nearkin.Index]):
     discard = _awaited(_nearkin.Index.discard)
     flush = _awaited(_nearkin.Index.flush)
     import_from = _awaited(_nearkin.Index.import_from)
+    clear = _awaited(_nearkin.Index.clear)
     insert = _awaited(_nearkin.Index.insert)
     remove = _awaited(_nearkin.Index.remove)
     remove_before = _awaited(_nearkin.Index.remove_before)

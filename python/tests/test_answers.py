@@ -142,7 +142,9 @@ def test_admit(tmp_path, params):
         assert [row[2] for row in told] == [None, "a", "a", None, None]
         assert told["similarity"][1] == 1.0
         again = ix.admit(["b"], [text + " and then some more"], reject=0.8, keep="longest")
-        assert list(again)[0][1] == "replaced" and "a" not in ix and "b" in ix
+        assert list(again)[0][1:3] == ("admitted", "a") and "a" not in ix and "b" in ix
+        told = [ix.admit(["b"], [text + end]).rows()[0][1] for end in (" anew", " anew")]
+        assert told == ["replaced", "unchanged"]
         with pytest.raises(ValueError, match="keep must be"):
             ix.admit([], [], keep="best")
 
@@ -197,6 +199,9 @@ def test_remove_prefix(filled):
     assert filled.remove_prefix("en/") == 40 and len(filled) == 200
     with pytest.raises(TypeError, match="a key must be"):
         filled.remove_prefix(1.5)
+    with pytest.raises(ValueError, match="clear"):
+        filled.remove_prefix("")
+    assert len(filled) == 200 and filled.clear() == 200 and len(filled) == 0
 
 
 def test_bytes_keys_and_int_keys(tmp_path, params):

@@ -69,7 +69,7 @@ class Stored:
                 ]
             )
             passing = [d for d in passing if how["filter"](d)]
-        how["timeout"] = rng.choice([None, 60, 0.9e3, dt.timedelta(minutes=1)])
+        how["deadline"] = rng.choice([None, 60, 0.9e3, dt.timedelta(minutes=1)])
         return how, passing
 
 
@@ -204,18 +204,18 @@ def test_an_exception_of_the_filter_reaches_the_caller(small, name):
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_the_timeout_ends_a_search(small, name):
+def test_the_deadline_ends_a_search(small, name):
     if name.startswith("query") and name != "query_many":
-        assert SEARCHES[name](small, timeout=0).complete is False
+        assert SEARCHES[name](small, deadline=0).complete is False
     else:
         with pytest.raises(nk.CancelledError):
-            SEARCHES[name](small, timeout=0)
+            SEARCHES[name](small, deadline=0)
     assert len(small) == 3
-    with pytest.raises(TypeError, match="timeout must be a timedelta or a number of seconds"):
-        SEARCHES[name](small, timeout="1")
+    with pytest.raises(TypeError, match="deadline must be a timedelta or a number of seconds"):
+        SEARCHES[name](small, deadline="1")
     for wrong in (-1, float("nan"), 1e19):
-        with pytest.raises(nk.InvalidError, match="timeout"):
-            SEARCHES[name](small, timeout=wrong)
+        with pytest.raises(nk.InvalidError, match="deadline"):
+            SEARCHES[name](small, deadline=wrong)
     with pytest.raises(nk.InvalidError, match="after must be less than before"):
         SEARCHES[name](small, after=5, before=dt.datetime.fromtimestamp(0.005, UTC))
 
@@ -274,8 +274,8 @@ def test_conditions_of_passages_and_of_awaited_searches(tmp_path):
         keys = lambda **how: [hit.key for hit in ix.query(text, **how)]
         assert keys(prefix=b"a/") == ["a/1", "a/2"] and keys(prefix="a/", limit=1) == ["a/1"]
         assert keys(filter=lambda d: d.payload == b"q") == ["a/2"]
-        assert keys(after=2**50) == [] and keys(before=2**50, timeout=60) == ["a/1", "a/2", "b/3"]
-        assert ix.query(text, timeout=0).complete is False
+        assert keys(after=2**50) == [] and keys(before=2**50, deadline=60) == ["a/1", "a/2", "b/3"]
+        assert ix.query(text, deadline=0).complete is False
         with pytest.raises(ZeroDivisionError):
             ix.query(text, filter=lambda d: 1 / 0)
     with nk.Reader(tmp_path / "p") as reader:
@@ -284,7 +284,7 @@ def test_conditions_of_passages_and_of_awaited_searches(tmp_path):
     async def awaited():
         async with await nk.aio.Index.open(tmp_path / "aio", PARAMS) as ix:
             await ix.add(["a/1", "b/2"], [made_text(1)] * 2)
-            found = await ix.query(made_text(1), prefix="a/", filter=lambda d: True, timeout=9.5)
+            found = await ix.query(made_text(1), prefix="a/", filter=lambda d: True, deadline=9.5)
             with pytest.raises(ZeroDivisionError):
                 await ix.clusters(filter=lambda d: 1 / 0)
             return found.keys, len(await ix.pairs(prefix="a/")), len(await ix.pairs())

@@ -71,7 +71,7 @@ CALLED = """
             "admit exact": lambda: made.admit(new, [f"{t} x" for t in crowd], exact=lambda _: TEXT),
             "remove": lambda: made.remove(keys),
             "remove_before": lambda: made.remove_before(1 << 45),
-            "remove_prefix": lambda: made.remove_prefix(""),
+            "clear": lambda: made.clear(),
             "keys": lambda: list(made.keys("no such prefix")),
             "flush": lambda: made.flush(),
             "compact": lambda: (made.flush(), made.add(keys, crowd), made.compact()),
@@ -99,7 +99,7 @@ CALLED = """
 MINUTES = ["query_many", "Reader.query_many", "admit", "dedup against", "verify_buckets"]
 LONG = [
     "sketch", "add", "query_keys", "pairs", "clusters", "admit exact", "remove", "remove_before",
-    "remove_prefix", "keys", "flush", "compact", "verify", "close", "import_from", "rebuild",
+    "remove_prefix", "clear", "keys", "flush", "compact", "verify", "close", "import_from", "rebuild",
     "salvage", "dedup", "dedup exact",
 ]  # fmt: skip
 

@@ -27,7 +27,7 @@ with nk.Index(Path("a"), p, durability="sync", ttl=datetime.timedelta(days=1)) a
     n: int = added.inserted
     ix["k"] = "text"
     d: nk.Document | None = ix.get("k")
-    for m in ix.query("text", threshold=0.5, limit=10, prefix=b"a/", timeout=0.5):
+    for m in ix.query("text", threshold=0.5, limit=10, prefix=b"a/", deadline=0.5):
         y: float = m.similarity
     t: nk.Table = ix.query_many(sigs)
     st: nk.Stream = ix.pairs(0.8, after=datetime.datetime.now(), filter=lambda d: d.time_ms > 5)

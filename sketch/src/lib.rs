@@ -59,6 +59,7 @@ mod similarity_text;
 mod sketcher;
 mod split;
 mod textbook;
+mod unicode;
 mod unit;
 mod units;
 mod variety;

@@ -5,29 +5,17 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
-
 use super::fold::{CASE, FOLD, FoldTable, digits, slow};
+use super::unicode;
 use super::white_space::tokens;
 use crate::{FoldOptions, Normalise, Params};
 
 /// The Unicode versions used. They are recorded with an index and shown to the user, but an index
 /// with other versions is not refused: versions differ only in newly assigned characters.
 pub fn unicode_versions() -> String {
-    let [lower, compose, words] = [
-        unicode_case_mapping::UNICODE_VERSION,
-        widen(unicode_normalization::UNICODE_VERSION),
-        unicode_segmentation::UNICODE_VERSION,
-    ]
-    .map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
-    format!("lower case {lower}, folding {FOLDING}, form C {compose}, words {words}")
-}
-
-/// The Unicode version of the case folding in `fold.bin`.
-const FOLDING: &str = "16.0.0";
-
-fn widen((major, minor, patch): (u8, u8, u8)) -> (u64, u64, u64) {
-    (major.into(), minor.into(), patch.into())
+    let [lower, folding] = [unicode::LOWER_VERSION, unicode::FOLDING_VERSION];
+    let [forms, words] = [unicode::FORMS_VERSION, unicode::WORDS_VERSION];
+    format!("lower case {lower}, folding {folding}, form C {forms}, words {words}")
 }
 
 /// The steps of a normalisation, in order: the options of `fold`, letters, white space.
@@ -90,10 +78,12 @@ impl Rules {
             Normalise::Fold(_) | Normalise::None | Normalise::Lower => false,
         };
         let text = if self.lower() { lower(text) } else { Cow::Borrowed(text) };
-        if !compose || text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        if !compose || text.is_ascii() || unicode::is_composed(&text) {
             return text;
         }
-        Cow::Owned(text.nfc().collect())
+        let mut composed = String::with_capacity(text.len());
+        unicode::nfc(text.chars(), &mut composed);
+        Cow::Owned(composed)
     }
 
     /// Replaces runs of white space by one blank, and removes them at the ends.
@@ -135,11 +125,10 @@ fn lower(text: &str) -> Cow<'_, str> {
             out.push(c.to_ascii_lowercase());
             continue;
         }
-        // `mapped` is padded with zeros. If there are only zeros, the character maps to itself.
-        let mapped = unicode_case_mapping::to_lowercase(c);
-        let mut mapped = mapped.iter().filter(|&&c| c != 0).filter_map(|&c| char::from_u32(c));
-        out.push(mapped.next().unwrap_or(c));
-        out.extend(mapped);
+        match unicode::lower(c) {
+            Some(lower) => out.push_str(lower),
+            None => out.push(c),
+        }
     }
     Cow::Owned(out)
 }

@@ -2,13 +2,12 @@
 //! 64 bytes at a time: converts them to lower case, then computes masks with one bit per byte.
 //! Finally hashes all units, those of similar length together, so that branches are predictable.
 //!
-//! Finds the boundaries of words and tokens in ASCII; non-ASCII bytes count as letters. The crate
-//! `unicode-segmentation` defines words; the plain code at the end of this file defines the masks.
-
-use unicode_segmentation::UnicodeSegmentation;
+//! Finds the boundaries of words and tokens in ASCII; non-ASCII bytes count as letters.
+//! `unicode::words` defines words; the plain code at the end of this file defines the masks.
 
 use super::masks::{Cut, UnitKind};
 use super::simd::{Processor, blanks, masks};
+use super::unicode;
 use super::unit::UnitHash;
 use super::white_space::tokens;
 
@@ -69,9 +68,9 @@ impl Split {
                 // A 32-bit position might overflow, so the slower code is used.
                 let piece = &*String::from_utf8_lossy(piece);
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
-                let add = |unit: &str| out.push(hash.hash_bytes(unit.as_bytes()));
+                let mut add = |unit: &str| out.push(hash.hash_bytes(unit.as_bytes()));
                 match rules.kind {
-                    UnitKind::Words => piece.unicode_words().for_each(add),
+                    UnitKind::Words => unicode::words::words(piece).for_each(|(_, word)| add(word)),
                     UnitKind::Tokens => tokens(piece).for_each(add),
                 }
             }

@@ -2,13 +2,12 @@
 //!
 //! Windows of units are made elsewhere (`windows`).
 
-use unicode_segmentation::UnicodeSegmentation;
-
 use super::fold::{FoldTable, Pass, PassStop};
 use super::masks::{Cut, UnitKind};
 use super::normalise::Rules;
 use super::simd::Processor;
 use super::split::Split;
+use super::unicode;
 use super::unit::UnitHash;
 use super::white_space::{is_white_space, tokens};
 use super::words;
@@ -207,8 +206,8 @@ impl Units {
                     if stretch.is_ascii() {
                         split.hash(stretch.as_bytes(), cut, self.hash, None, units);
                     } else {
-                        let words = stretch.unicode_words();
-                        units.extend(words.map(|word| self.hash.hash_bytes(word.as_bytes())));
+                        let words = unicode::words::words(stretch);
+                        units.extend(words.map(|(_, word)| self.hash.hash_bytes(word.as_bytes())));
                     }
                 }
             }
@@ -227,7 +226,9 @@ impl Units {
         let letters = self.rules.letters(&self.rules.options(text)).into_owned();
         let blanks = |text| self.rules.blanks(text).into_owned();
         match shingles {
-            Shingles::Words(_) => blanks(&letters).unicode_words().for_each(found),
+            Shingles::Words(_) => {
+                unicode::words::words(&blanks(&letters)).for_each(|(_, word)| found(word));
+            }
             Shingles::Tokens(_) => tokens(&letters).for_each(found),
             Shingles::Lines(_) => {
                 let lines = letters.split('\n').map(blanks);

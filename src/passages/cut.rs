@@ -5,11 +5,9 @@
 use std::fmt;
 use std::ops::Range;
 
-use unicode_segmentation::UnicodeSegmentation;
-
 use crate::format::bytes::wide;
 use crate::{Error, ErrorKind, Key, Params, Result, Signature, Sketcher, Windows};
-use nearkin_sketch::engine::{query_stride, text_with_units};
+use nearkin_sketch::engine::{query_stride, text_with_units, words};
 
 /// Maximum length of the caller's key: the internal key appends the passage number.
 const KEY_BYTES_MAX: usize = 4_096 - NUMBER_BYTES;
@@ -158,7 +156,7 @@ pub(super) type Words = Vec<(usize, usize)>;
 
 fn words_of(text: &str) -> Words {
     let place = |(begin, word): (usize, &str)| (begin, begin.saturating_add(word.len()));
-    text.unicode_word_indices().map(place).collect()
+    words(text).map(place).collect()
 }
 
 /// The signature of a whole text, `None` if it is blank.

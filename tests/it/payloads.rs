@@ -50,7 +50,9 @@ fn a_prefix_goes_as_one_change_or_as_several_that_fit() {
         assert_eq!(index.snapshot().change(), before);
         // A key is a prefix of itself, and the empty prefix matches all keys.
         assert_eq!(index.remove_prefix("south/199").unwrap(), 1);
-        assert_eq!(index.remove_prefix("").unwrap(), 199);
+        let refused = index.remove_prefix("").unwrap_err();
+        assert_eq!((refused.kind(), index.len()), (ErrorKind::Invalid, 199));
+        assert_eq!(index.clear().unwrap(), 199);
         assert!(index.is_empty() && index.verify().unwrap().problems.is_empty());
     }
 }

@@ -7,6 +7,9 @@ mod abuse;
 #[path = "serve/access.rs"]
 mod access;
 #[cfg(unix)]
+#[path = "serve/deploy.rs"]
+mod deploy;
+#[cfg(unix)]
 #[path = "serve/following.rs"]
 mod following;
 #[path = "serve/http.rs"]

@@ -47,7 +47,7 @@ pub(crate) enum Source {
 /// - ``filter``: a function that gets a :class:`DocumentView` (key, payload, time) and returns
 ///   whether the document may be in the answer. It is called on the thread of the search, without
 ///   a lock. An exception of it ends the search.
-/// - ``timeout``: the most time, from the call on: seconds, or a ``timedelta``. A query then
+/// - ``deadline``: the most time, from the call on: seconds, or a ``timedelta``. A query then
 ///   returns what it found, and :attr:`Answer.complete` is false; a search that returns a table or
 ///   a stream raises ``CancelledError``.
 #[pyclass(subclass, frozen, module = "nearkin")]
@@ -335,7 +335,7 @@ impl Readable {
     }
 
     /// All pairs of similar documents that pass the conditions. Returns a :class:`Stream` with the
-    /// columns a, b and similarity, and contained if ``contained`` is given. The ``timeout``
+    /// columns a, b and similarity, and contained if ``contained`` is given. The ``deadline``
     /// includes the time until the stream is read.
     #[pyo3(signature = (threshold=None, **conditions))]
     fn pairs(

@@ -224,12 +224,20 @@ impl Index {
     }
 
     /// Removes every document whose key starts with ``prefix``. Returns the number of removed
-    /// documents. An empty prefix removes all.
+    /// documents. An empty prefix is refused: :meth:`clear` removes all.
     fn remove_prefix(slf: &Bound<'_, Self>, prefix: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
         let (prefix, index) = (key_bytes(prefix)?, base.writer(py)?.shared());
         run(py, None, move |tick| index.remove_prefix_with(prefix, tick))
+    }
+
+    /// Removes every document. Returns the number of removed documents.
+    fn clear(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        base.check_of_documents(py)?;
+        let index = base.writer(py)?.shared();
+        run(py, None, move |tick| index.clear_with(tick))
     }
 
     /// Removes every document whose time is before ``time``. Returns the number of removed
@@ -245,20 +253,21 @@ impl Index {
     /// column. The search and the decision are one atomic step.
     ///
     /// Returns a :class:`Table` with one row per document: key, decision, of_key, similarity.
-    /// ``admitted``: the document is stored; ``of_key`` is the most similar document with a
-    /// similarity of at least ``relate``, if any. ``rejected``: ``of_key`` is the most similar
-    /// document with a similarity of at least ``reject``. ``replaced``: with ``keep="newest"`` or
-    /// ``"longest"``, the document replaced its duplicates; ``of_key`` is the most similar of them.
-    /// ``empty``: the document has nothing to compare, and nothing was written.
+    /// ``admitted``: the document is stored; ``replaced`` and ``unchanged`` say so, too, and that
+    /// its key already had a document. ``of_key`` is the most similar document with a similarity of
+    /// at least ``relate``, if any; with ``keep="newest"`` or ``"longest"`` first one of at least
+    /// ``reject``, which was removed. ``rejected``: ``of_key`` is the most similar document with a
+    /// similarity of at least ``reject``. ``empty``: the document has nothing to compare, and
+    /// nothing was written.
     ///
     /// With ``contained``, two documents are duplicates if the larger one contains at least this
     /// fraction of the smaller one, and if their similarity is at least ``reject``, which is then 0
     /// by default. The table has an additional column ``contained``.
     ///
     /// Further ``conditions`` say which stored documents count: those of :class:`Readable`, from
-    /// the bound on candidates to ``timeout``. A prefix is
+    /// the bound on candidates to ``deadline``. A prefix is
     /// a tenant's part of an index that several share; keys without it are an ``InvalidError``.
-    /// After the ``timeout``, ``CancelledError`` is raised; what was decided before stays.
+    /// After the ``deadline``, ``CancelledError`` is raised; what was decided before stays.
     ///
     /// With ``exact``, a function that returns the stored document of a key (or None), documents
     /// are compared shingle by shingle, and estimates only find candidates: nothing is rejected or

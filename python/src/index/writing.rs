@@ -402,10 +402,9 @@ fn push_decision(
     let (decision, other) = match admission.map(|admission| &admission.decision) {
         None => ("empty", None),
         Some(Decision::Rejected { duplicates, .. }) => ("rejected", duplicates.first()),
-        Some(Decision::Admitted { related, removed, .. }) => match removed.first() {
-            Some(removed) => ("replaced", Some(removed)),
-            None => ("admitted", related.first()),
-        },
+        Some(decision @ Decision::Admitted { related, removed, .. }) => {
+            (decision.as_str(), removed.first().or(related.first()))
+        }
     };
     if let Some(other) = other {
         key_type.check(py, &other.key)?;

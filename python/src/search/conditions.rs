@@ -24,7 +24,7 @@ pub(crate) const OF_AN_ADMISSION: &[&str] = &["threshold", "limit", "verify"];
 fn keyword_of(setting: &ConditionSetting) -> &'static str {
     match setting.name {
         "verify" => "for_verification",
-        "deadline_ms" => "timeout",
+        "deadline_ms" => "deadline",
         name => name,
     }
 }
@@ -64,7 +64,7 @@ impl Conditions {
             match name {
                 "prefix" => prefix = Some(key_bytes(value)?),
                 "filter" => filter = Some(function(value)?),
-                "timeout" => deadline = Some(deadline_of(value)?),
+                "deadline" => deadline = Some(deadline_of(value)?),
                 _ => {
                     if let Some(setting) = known().find(|setting| keyword_of(setting) == name) {
                         settings.push((setting.name, text_of(name, setting.value, value)?));
@@ -125,8 +125,8 @@ fn function(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
 }
 
 fn deadline_of(value: &Bound<'_, PyAny>) -> PyResult<Instant> {
-    let deadline = Instant::now().checked_add(duration(value, "timeout")?);
-    deadline.ok_or_else(|| InvalidError::new_err("timeout: too many seconds"))
+    let deadline = Instant::now().checked_add(duration(value, "deadline")?);
+    deadline.ok_or_else(|| InvalidError::new_err("deadline: too many seconds"))
 }
 
 /// Calls the filter. An exception ends the search: it unwinds it, as a panic of a filter does, and

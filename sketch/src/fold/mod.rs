@@ -2,9 +2,9 @@
 //! Words with characters that the tables do not cover take the slow path.
 //!
 //! The definition is `docs/reference/SIGNATURES.md`; its reference implementation is `slow` here,
-//! and the pinned crates in the tests.
+//! and `definition` in the tests.
 
-use unicode_normalization::char::compose;
+use crate::unicode::compose;
 
 pub(crate) mod composites;
 pub(crate) mod digits;

@@ -336,8 +336,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
         match class {
             class::EXTEND | class::EXTEND_ALPHABETIC => return self.extend(number, record, out),
-            // `unicode-normalization` takes this character for a mark, but `unicode-segmentation`,
-            // which has another Unicode version, does not. The slow path handles it.
+            // A mark for normal forms but not for word boundaries, whose table is of an older
+            // Unicode version. The slow path handles it.
             _ if record.combining() != 0 => return false,
             class::ALONE => {
                 self.boundary(out);

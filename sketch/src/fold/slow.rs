@@ -4,24 +4,26 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::UnicodeNormalization as _;
-use unicode_normalization::char::{canonical_combining_class, decompose_compatible};
-
 use super::table::{FOLD, class};
+use crate::unicode::{self, combining_class, nfc, ordered};
 use crate::white_space::is_white_space;
 
 /// Steps 1 to 4: decomposes the text, folds each character by itself, composes the result.
 pub(crate) fn fold(text: &str, diacritics: bool) -> String {
     let mut folded = String::with_capacity(text.len());
-    text.nfd().for_each(|c| fold_char(c, &mut folded));
+    ordered(text.chars(), |c, _| fold_char(c, &mut folded));
     if diacritics {
-        return folded.nfd().filter(|c| !is_diacritic(*c)).nfc().collect();
+        let mut kept = String::with_capacity(folded.len());
+        ordered(folded.chars(), |c, _| kept.extend(Some(c).filter(|c| !is_diacritic(*c))));
+        folded = kept;
     }
-    folded.nfc().collect()
+    let mut composed = String::with_capacity(folded.len());
+    nfc(folded.chars(), &mut composed);
+    composed
 }
 
-/// Folds a character: by the table, or by its compatibility decomposition.
-pub(super) fn fold_char(c: char, out: &mut String) {
+/// Folds a character, or the parts of one that decomposes.
+pub(crate) fn fold_char(c: char, out: &mut String) {
     if ('\u{e0000}'..='\u{e0fff}').contains(&c) {
         // Default ignorable: dropped.
         return;
@@ -33,15 +35,12 @@ pub(super) fn fold_char(c: char, out: &mut String) {
         out.extend(char::from_u32(u32::from(c).wrapping_add(record.value())));
     } else if let Some(pair) = record.pair() {
         out.extend(pair.into_iter().filter_map(char::from_u32));
-    } else if c == '\u{345}' {
-        out.push('\u{3b9}');
+    } else if let Some(text) = unicode::folded(c) {
+        out.push_str(text);
+    } else if let Some(parts) = unicode::decomposed(c) {
+        parts.chars().for_each(|part| fold_char(part, out));
     } else {
-        let mut parts = Vec::new();
-        decompose_compatible(c, |part| parts.push(part));
-        match parts[..] {
-            [same] if same == c => out.push(c),
-            _ => parts.into_iter().for_each(|part| fold_char(part, out)),
-        }
+        out.push(c);
     }
 }
 
@@ -134,7 +133,7 @@ pub(crate) fn turkish(text: &str) -> Cow<'_, str> {
                         out.push('i');
                         rest = after;
                     }
-                    Some(mark) if canonical_combining_class(mark) != 0 => out.push('I'),
+                    Some(mark) if combining_class(mark) != 0 => out.push('I'),
                     _ => out.push('\u{131}'),
                 }
             }

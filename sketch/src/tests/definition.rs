@@ -1,13 +1,32 @@
-//! Normalisation and word classes by the pinned crates, step by step. This is the slow definition
-//! that the fast pass and its tables must equal. `tools/tables` includes this file.
+//! Normalisation and word classes by the crates of `Cargo.lock`, step by step. This is the slow
+//! definition that the fast pass and its tables must equal. `tools/tables` includes this file.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::iter::once;
+use std::sync::LazyLock;
 
 use caseless::Caseless as _;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_segmentation::UnicodeSegmentation as _;
+
+/// Whether the crates have the Unicode versions of our tables. Otherwise they cannot be compared:
+/// newer ones know more characters. Says so on stderr.
+#[cfg_attr(not(test), expect(dead_code, reason = "tests ask"))]
+pub(crate) fn comparable() -> bool {
+    static COMPARABLE: LazyLock<bool> = LazyLock::new(|| {
+        let (lower, folding) = (unicode_case_mapping::UNICODE_VERSION, caseless::UNICODE_VERSION);
+        let (forms, words) =
+            (unicode_normalization::UNICODE_VERSION, unicode_segmentation::UNICODE_VERSION);
+        let found = format!("{lower:?} {folding:?} {forms:?} {words:?}");
+        let same = found == "(16, 0, 0) (16, 0, 0) (18, 0, 0) (17, 0, 0)";
+        if !same {
+            eprintln!("SKIPPED: the crates of Cargo.lock are of other Unicode versions: {found}");
+        }
+        same
+    });
+    *COMPARABLE
+}
 
 /// The typographic equivalents of `docs/reference/SIGNATURES.md`, section 1.
 pub(crate) const EQUIVALENTS: &[(&str, &str)] = &[

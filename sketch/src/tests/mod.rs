@@ -29,6 +29,10 @@ mod tables;
 #[cfg(test)]
 mod textbook_example;
 #[cfg(test)]
+mod unicode;
+#[cfg(test)]
+mod unicode_tables;
+#[cfg(test)]
 mod vectors;
 #[cfg(test)]
 mod vectors_lists;

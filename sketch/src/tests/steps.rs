@@ -1,12 +1,10 @@
 //! The single steps of sketching, each with its own buffers, for tests.
 
-use unicode_segmentation::UnicodeSegmentation;
-
 use crate::distinct::{self, Seen};
 use crate::masks::{Cut, UnitKind};
 use crate::split::Split;
 use crate::unit::UnitHash;
-use crate::{fast, textbook, words};
+use crate::{fast, textbook, unicode, words};
 
 pub(super) fn unit(bytes: &[u8], seed: u64) -> u64 {
     UnitHash::new(seed).hash_bytes(bytes)
@@ -19,7 +17,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
         if stretch.is_ascii() {
             Split::units(stretch, cut)
         } else {
-            stretch.unicode_words().map(str::to_owned).collect()
+            unicode::words::words(stretch).map(|(_, word)| word.to_owned()).collect()
         }
     };
     words::stretches(text).flat_map(words).collect()

@@ -74,6 +74,15 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
     bytes
 }
 
+/// Whether a table has no record of its own for a character.
+pub(crate) fn is_unknown(table: &[u8], c: char) -> bool {
+    let short = |at: usize| usize::from(u16::from_le_bytes([table[at], table[at + 1]]));
+    let (number, first) = (c as usize, RECORDS * size_of::<TableRecord>());
+    let blocks = first + CHARS as usize / BLOCK * 2;
+    let record = |block: usize| short(blocks + 2 * (block * BLOCK + number % BLOCK));
+    u32::from(c) >= CHARS || record(short(first + 2 * (number / BLOCK))) == 0
+}
+
 fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> TableRecord {
     if c.to_string().nfd().any(|c| c == '\u{345}') {
         return UNKNOWN;

@@ -178,11 +178,11 @@ fn a_cancelled_removal_keeps_whole_batches() {
     // A batch has one key here. One report before each source, and one after each batch.
     assert_eq!(cancelled(index.remove_before_with(2_000, &mut breaking(3))), ErrorKind::Cancelled);
     assert_eq!(index.len(), 197);
-    assert_eq!(cancelled(index.remove_prefix_with("", &mut breaking(0))), ErrorKind::Cancelled);
+    assert_eq!(cancelled(index.clear_with(&mut breaking(0))), ErrorKind::Cancelled);
     assert_eq!(index.len(), 197);
-    assert_eq!(cancelled(index.remove_prefix_with("", &mut breaking(1))), ErrorKind::Cancelled);
+    assert_eq!(cancelled(index.clear_with(&mut breaking(1))), ErrorKind::Cancelled);
     assert!(!index.is_empty() && index.len() < 197, "{}", index.len());
-    index.remove_prefix_with("", &mut breaking(99)).expect("removed");
+    index.clear_with(&mut breaking(99)).expect("removed");
     assert!(index.is_empty());
 }
 

@@ -137,6 +137,19 @@ pub enum Decision {
     },
 }
 
+impl Decision {
+    /// The word for it on every door: `admitted`; `replaced` and `unchanged` if the newcomer was
+    /// admitted and its key already had a document; `rejected`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Rejected { .. } => "rejected",
+            Self::Admitted { outcome: Outcome::Replaced, .. } => "replaced",
+            Self::Admitted { outcome: Outcome::Unchanged, .. } => "unchanged",
+            Self::Admitted { .. } => "admitted",
+        }
+    }
+}
+
 #[cfg(feature = "serde")]
 fn whole() -> bool {
     true

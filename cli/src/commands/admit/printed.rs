@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nearkin::{Admission, Alike, Decision, Exact, Keep, Match, Outcome, SimilarityText};
+use nearkin::{Admission, Alike, Decision, Exact, Keep, Match, SimilarityText};
 use serde::Serialize;
 
 use super::deciding::{AdmitJudge, ReadNewcomer};
@@ -11,16 +11,6 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::originals::ExactFields;
 use nearkin_kit::output::differences::Differences;
 use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, table, visible};
-
-/// One word for a decision, as printed.
-fn word(decision: &Decision) -> &'static str {
-    match decision {
-        Decision::Rejected { .. } => "rejected",
-        Decision::Admitted { outcome: Outcome::Replaced, .. } => "replaced",
-        Decision::Admitted { outcome: Outcome::Unchanged, .. } => "unchanged",
-        Decision::Admitted { .. } => "admitted",
-    }
-}
 
 #[derive(Serialize)]
 struct AdmissionObject<'a> {
@@ -72,7 +62,7 @@ pub(super) fn print(
         Decision::Rejected { duplicates, .. } => (&duplicates[..], none, none),
         Decision::Admitted { related, removed, .. } => (none, &related[..], &removed[..]),
     };
-    let decision = word(&admission.decision);
+    let decision = admission.decision.as_str();
     if output.json() {
         let mut objects = |matches| objects(matches, document, deciding, alike);
         return output.object(&AdmissionObject {
@@ -169,7 +159,7 @@ pub(super) struct AdmitCounts {
 
 impl AdmitCounts {
     pub(super) fn count(&mut self, admission: &Admission) {
-        let count = match word(&admission.decision) {
+        let count = match admission.decision.as_str() {
             "rejected" => &mut self.rejected,
             "replaced" => &mut self.replaced,
             "unchanged" => &mut self.unchanged,

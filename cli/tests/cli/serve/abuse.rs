@@ -205,7 +205,9 @@ fn a_page_of_a_stranger_cannot_ask() {
         "Sec-Fetch-Site: cross-site\r\n",
         "Sec-Fetch-Site: same-site\r\n",
     ] {
-        client.ask_with("POST", "/v1/query", header, Some(&query)).fails(403, "origin");
+        let refused = client.ask_with("POST", "/v1/query", header, Some(&query));
+        assert!(refused.text().contains("--allow-origin"), "{}", refused.text());
+        refused.fails(403, "origin");
         client.ask_with("DELETE", "/v1/documents/a", header, None).fails(403, "origin");
     }
     for (name, first, second) in [

@@ -1,9 +1,8 @@
 //! Writes marks, and other characters that attach to the one before them.
 
-use unicode_normalization::UnicodeNormalization as _;
-
 use super::super::{CharRecord, class, composite, is_joint, last_char};
 use super::{Last, Pass};
+use crate::unicode::nfc;
 
 impl<const WORDS: bool> Pass<'_, WORDS> {
     /// Writes a character that extends the one before it. Returns false if it needs the slow path.
@@ -85,7 +84,9 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
         before: CharRecord,
         out: &mut [u8],
     ) -> bool {
-        let mut composed = [first, mark].into_iter().nfc();
+        let mut composed = String::new();
+        nfc([first, mark].into_iter(), &mut composed);
+        let mut composed = composed.chars();
         let (Some(whole), rest, None) = (composed.next(), composed.next(), composed.next()) else {
             return false;
         };

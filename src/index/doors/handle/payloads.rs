@@ -92,7 +92,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Those of [`Index::insert`].
+    /// `Invalid` if the prefix is empty, as that of an unset variable is: [`Index::clear`] removes
+    /// all documents. Also those of [`Index::insert`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -106,6 +107,7 @@ impl Index {
     /// index.write(tenants.iter().fold(Batch::new(), |batch, key| batch.insert(key, &text)))?;
     /// assert_eq!(index.remove_prefix("north/")?, 2);
     /// assert!(index.contains("south/1")?);
+    /// assert!(index.remove_prefix("").is_err() && index.clear()? == 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -118,14 +120,40 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` breaks off. Also the errors of [`Index::insert`].
+    /// `Cancelled` if `progress` breaks off. Also the errors of [`Index::remove_prefix`].
     pub fn remove_prefix_with<'k>(
         &self,
         prefix: impl Into<Key<'k>>,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<u64> {
         write_path::refuse_passages(&self.core)?;
-        removal::remove_prefix(&*self.here()?, prefix.into().as_bytes(), progress)
+        let prefix = prefix.into();
+        if prefix.as_bytes().is_empty() {
+            return Err(Error::invalid(
+                "an empty prefix would remove every document; give one, or call `clear`",
+            ));
+        }
+        removal::remove_prefix(&*self.here()?, prefix.as_bytes(), progress)
+    }
+
+    /// Removes every document, as [`Index::remove_prefix`] removes those with a prefix, and returns
+    /// their number.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::insert`].
+    pub fn clear(&self) -> Result<u64> {
+        self.clear_with(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Index::clear`], and reports the progress as [`Index::remove_prefix_with`] does.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off. Also the errors of [`Index::insert`].
+    pub fn clear_with(&self, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<u64> {
+        write_path::refuse_passages(&self.core)?;
+        removal::remove_prefix(&*self.here()?, b"", progress)
     }
 
     /// Like [`Index::remove_before`], and reports the progress in documents looked at. If

@@ -3,7 +3,7 @@
 //! After an unclean end the index must hold a prefix of the changes, in commit order, that includes
 //! every durable one; the model returns to the same change.
 
-use super::model::{Act, Law, Model, put};
+use super::model::{Act, Law, Model, put, remove_prefix};
 use super::reading::check_all;
 use super::script::{ModelEdit, Op, Rng};
 use crate::index::maintain::steps;
@@ -328,7 +328,7 @@ impl Bench {
             }
             Op::RemovePrefix(prefix) => {
                 let of_model = |model: &mut Model| model.remove_prefix(prefix);
-                self.remove(of_model, |index| index.remove_prefix(prefix))?;
+                self.remove(of_model, |index| remove_prefix(index, prefix))?;
             }
             Op::Query { .. }
             | Op::QueryKey { .. }

@@ -2,7 +2,7 @@
 //!
 //! Written from the law, not from the engine: it shares no code with the engine that it judges.
 
-use crate::{Alike, Outcome, Signature};
+use crate::{Alike, Index, Outcome, Result, Signature};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -309,6 +309,11 @@ impl Model {
         }
         clusters
     }
+}
+
+/// Removes the documents with a prefix, all if it is empty.
+pub(super) fn remove_prefix(index: &Index, prefix: &[u8]) -> Result<u64> {
+    if prefix.is_empty() { index.clear() } else { index.remove_prefix(prefix) }
 }
 
 /// An insert. Without a payload, the stored payload is kept.

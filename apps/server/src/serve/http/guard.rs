@@ -133,7 +133,8 @@ fn check(
     let is_page = request.method() == Method::GET && path == "/";
     if !is_allowed_origin && !is_page && is_of_another_site(headers, host) {
         let message = "cross-site requests are refused";
-        return Err(ErrorResponse::new("origin", message));
+        let advice = "behind a proxy, start the server with --allow-origin and the page's address";
+        return Err(ErrorResponse::new("origin", message).advise(advice));
     }
     // A health check needs no token. A preflight request has none: browsers do not send it there.
     if path == "/health" || is_allowed_origin && access::is_preflight(request.method(), headers) {
