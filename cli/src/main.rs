@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         output::note(advice);
     }
     match ended {
-        Ok(ended) => ExitCode::from(ended as u8),
+        Ok(ended) => ExitCode::from(ended.with_damage() as u8),
         // The reader of our output has closed the pipe, as `nearkin pairs | head` does.
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {

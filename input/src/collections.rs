@@ -1,4 +1,4 @@
-//! Recognises files that hold many documents and are not read as such, and says what splits them.
+//! Recognises files that hold many documents, and says what reads or splits them.
 //!
 //! Pure: works on the first bytes of a file.
 
@@ -71,9 +71,15 @@ impl Collection {
     /// What makes documents of it.
     pub(crate) fn split(self) -> &'static str {
         match self {
-            Self::Mailbox => "split it: `git mailsplit -oFOLDER FILE`, and give FOLDER",
+            Self::Mailbox => {
+                "`nearkin add INDEX FILE` reads its messages; elsewhere split it: `git mailsplit \
+                 -oFOLDER FILE`, and give FOLDER"
+            }
             Self::Mmdf => "split it into .eml files (Python: mailbox.MMDF)",
-            Self::Warc => "convert it to lines of JSON (Python: warcio or fastwarc)",
+            Self::Warc => {
+                "`nearkin add INDEX FILE` reads its pages; elsewhere convert it to lines of JSON \
+                 (Python: warcio or fastwarc)"
+            }
             Self::MediaWiki => "convert it to lines of JSON: `wikiextractor --json FILE`",
             Self::Bibliography => "convert it: `pandoc -f bibtex -t csljson FILE`, for --jsonl",
             Self::Ris => "convert it: `pandoc -f ris -t csljson FILE`, for --jsonl",

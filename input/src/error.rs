@@ -11,13 +11,20 @@ pub struct Error {
     /// Advice on what to do next; empty if the message is enough.
     advice: String,
     is_of_wrong_input: bool,
-    is_of_damage: bool,
+    /// What is wrong with the content of a file, without the name and the place.
+    damage: Option<String>,
 }
 
 impl Error {
     pub(crate) fn new(message: impl Into<String>, advice: impl Into<String>) -> Self {
-        let (is_of_wrong_input, is_of_damage) = (false, false);
-        Self { message: message.into(), advice: advice.into(), is_of_wrong_input, is_of_damage }
+        let (is_of_wrong_input, damage) = (false, None);
+        Self { message: message.into(), advice: advice.into(), is_of_wrong_input, damage }
+    }
+
+    /// The error for a file whose content cannot be read, or not behind this number of lines.
+    pub fn damaged(name: impl fmt::Display, lines: Option<u64>, why: impl fmt::Display) -> Self {
+        let place = lines.map_or_else(String::new, |lines| format!(" after line {lines}"));
+        Self::new(format!("cannot read {name}{place}: {why}"), "").of_damage(why.to_string())
     }
 
     /// An I/O error while reading a path that the user gave.
@@ -57,15 +64,25 @@ impl Error {
         self.is_of_wrong_input
     }
 
-    /// Marks the error as caused by what one file holds: other files can still be read.
-    pub(crate) fn of_damage(self) -> Self {
-        Self { is_of_damage: true, ..self }
+    /// Marks the error as caused by what one file holds, and says what that is: other files can
+    /// still be read.
+    pub(crate) fn of_damage(self, what: impl Into<String>) -> Self {
+        Self { damage: Some(what.into()), ..self }
     }
 
-    /// Whether what a file holds cannot be read, in part or at all, so that only another file of
-    /// that name helps.
-    pub fn is_of_damage(&self) -> bool {
-        self.is_of_damage
+    /// Why what a file holds cannot be read, in part or at all, without the name and the place:
+    /// only another file of that name helps. `None` for other errors.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    /// The result of opening a file; if `lenient`, `None` for a damaged one, which is named when
+    /// its rows are read.
+    pub fn sound<T>(opened: Result<T, Self>, lenient: bool) -> Result<Option<T>, Self> {
+        match opened {
+            Err(error) if lenient && error.damage.is_some() => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     /// The message and the advice on what to do next, which may be empty.

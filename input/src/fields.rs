@@ -3,6 +3,7 @@
 //! This module knows JSON, not signatures.
 
 mod object;
+mod ordered;
 mod relaxed;
 mod value;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::source::Wanted;
 pub use object::FIELDS_MAX;
 use object::{FieldPaths, Object};
+pub use ordered::{has_field, order_of};
 pub(crate) use relaxed::relaxed;
 pub(crate) use value::ContentKind;
 use value::{TOO_LARGE, Value};

@@ -15,6 +15,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::source;
 use crate::Error;
 use crate::interrupt;
+use crate::members::Members;
 use crate::on_disk;
 use crate::raw::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason, STDIN};
 
@@ -65,6 +66,10 @@ pub struct Files {
     /// Files and folders that were left out because their names begin with a dot.
     hidden_left_out: u64,
     read: u64,
+    /// Whether the files in archives are documents.
+    archives: bool,
+    /// The documents of the file that was read last, if it holds many.
+    members: Option<Members>,
 }
 
 /// Whether a name is hidden by convention. Such files often hold settings and secrets.
@@ -85,7 +90,8 @@ impl Files {
             fs::metadata(root).map_err(|error| Error::reading(root, &error))?;
         }
         let roots = roots.into_iter();
-        Ok(Self { roots, walk: None, index: None, hidden: false, hidden_left_out: 0, read: 0 })
+        let (walk, index, members, hidden, archives) = (None, None, None, false, false);
+        Ok(Self { roots, walk, index, hidden, hidden_left_out: 0, read: 0, archives, members })
     }
 
     /// Sets whether to include names in folders that begin with a dot; never `.git`.
@@ -93,6 +99,17 @@ impl Files {
     pub fn hidden(mut self, hidden: bool) -> Self {
         self.hidden = hidden;
         self
+    }
+
+    /// Sets whether the files in ZIP and tar archives are documents. Fails in a build that does not
+    /// read archives.
+    pub fn archives(mut self, archives: bool) -> Result<Self, Error> {
+        if archives && !cfg!(feature = "archives") {
+            let advice = "build nearkin with `--features full`";
+            return Err(Error::new("--archives: this build reads no archives", advice));
+        }
+        self.archives = archives;
+        Ok(self)
     }
 
     /// Skips the folder `index`.
@@ -108,7 +125,7 @@ impl Files {
     /// file.
     pub fn count(&self) -> u64 {
         let (roots, index) = (self.roots.clone(), self.index.clone());
-        let counting = Self { roots, walk: None, index, ..*self };
+        let counting = Self { roots, walk: None, index, members: None, ..*self };
         counting.entries().take_while(|_| !interrupt::came()).count() as u64
     }
 
@@ -122,12 +139,26 @@ impl Files {
         self.read
     }
 
-    /// Reads the next file. Its normalised path serves as its key.
+    /// Reads the next document: a file, or one of a file that holds many. The normalised path of
+    /// the file serves as key, or begins it.
     pub fn next(&mut self) -> Option<Raw> {
-        let (path, file) = self.next_entry()?;
-        self.read += 1;
-        let body = file.and_then(|()| read(&path)).map(Bytes::from);
-        Some(Raw { origin: Origin::File { name: raw::key_of(&path), path }, body })
+        loop {
+            if let Some(members) = &mut self.members {
+                if let Some(raw) = members.next() {
+                    return Some(raw);
+                }
+                self.hidden_left_out += members.hidden_left_out();
+                self.members = None;
+            }
+            let (path, file) = self.next_entry()?;
+            self.read += 1;
+            let (name, body) = (raw::key_of(&path), file.and_then(|()| read(&path)));
+            let body = body.map(Bytes::from);
+            self.members = Members::of(&path, &name, &body, (self.archives, self.hidden));
+            if self.members.is_none() {
+                return Some(Raw { origin: Origin::File { name, path }, body });
+            }
+        }
     }
 
     fn entries(mut self) -> impl Iterator<Item = (PathBuf, Result<(), Reason>)> {

@@ -1,6 +1,7 @@
 //! Reads documents: from paths and bytes to texts and rows, in bounded memory.
 //!
-//! - Files and folders: [`files`]. Files below one folder only: [`inside`].
+//! - Files and folders: [`files`]; files of many documents: [`members`]. Files below one folder
+//!   only: [`inside`].
 //! - The text of a file, of whatever format and encoding: [`formats`]. Parsers run in processes of
 //!   their own, which are this program, started again: `main` begins with [`formats::if_asked`].
 //! - JSON lines, tables (CSV) and Parquet files, plain or compressed: [`source`], [`records`].
@@ -27,6 +28,7 @@ mod handed_out;
 pub mod inside;
 pub mod interrupt;
 pub mod lines;
+pub mod members;
 pub mod on_disk;
 pub mod raw;
 pub mod records;

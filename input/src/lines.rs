@@ -197,11 +197,7 @@ impl Lines {
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(Error::new(
-                        format!("cannot read {} after line {}: {error}", self.name, self.number),
-                        "",
-                    )
-                    .of_damage());
+                    return Err(Error::damaged(&self.name, Some(self.number), error));
                 }
             }
         }

@@ -61,7 +61,7 @@ impl Records {
         place: (u64, u64),
     ) -> Result<Self, Error> {
         match Self::open_sound(path, how, place) {
-            Err(error) if how.0.lenient && error.is_of_damage() => {
+            Err(error) if how.0.lenient && error.damage().is_some() => {
                 let name = path.display().to_string();
                 Ok(Self::new(&name, RecordRows::None(Some(error)), true))
             }
@@ -146,10 +146,11 @@ impl Records {
             return Ok(None);
         }
         match self.next_row() {
-            Err(error) if self.is_lenient && error.is_of_damage() => {
+            Err(error) if self.is_lenient => {
+                let Some(what) = error.damage().map(str::to_owned) else { return Err(error) };
                 let number = self.before().0 + 1;
                 self.end = DamagedEnd::Named;
-                Ok(Some(self.raw(number, Err(Reason::Damaged(self.without_place(error))))))
+                Ok(Some(self.raw(number, Err(Reason::Damaged(what)))))
             }
             next => next,
         }
@@ -186,17 +187,6 @@ impl Records {
         }
         let reason = if wrong.is_too_large { Reason::TooLarge } else { Reason::BadLine(wrong.why) };
         Ok(Some(self.raw(number, Err(reason))))
-    }
-
-    /// The message of an error without the place, which the document has already.
-    fn without_place(&self, error: Error) -> String {
-        let (message, _) = error.into_parts();
-        let rest = message.strip_prefix("cannot read ").unwrap_or(&message);
-        let Some(rest) = rest.strip_prefix(&*self.name) else { return message };
-        let behind =
-            |rest: &str| Some(rest.strip_prefix(" after line ")?.split_once(": ")?.1.to_owned());
-        let why = rest.strip_prefix(": ").map(str::to_owned).or_else(|| behind(rest));
-        why.unwrap_or_else(|| rest.trim_start().to_owned())
     }
 
     fn raw(&self, number: u64, body: Result<Bytes, Reason>) -> Raw {
@@ -267,5 +257,5 @@ fn position_in(rows: &TableRows) -> (u64, u64) {
 }
 
 fn failed(name: &str, line: u64, error: &io::Error) -> Error {
-    Error::new(format!("cannot read {name} after line {}: {error}", line - 1), "").of_damage()
+    Error::damaged(name, Some(line - 1), error)
 }

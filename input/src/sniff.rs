@@ -51,8 +51,8 @@ pub fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Error> {
     for path in paths {
         let name = path.display();
         let (what, more) = match look(path) {
-            // Files of many messages are named when they are read, also in folders.
-            None | Some(Seen::Collection(Collection::Mailbox)) => continue,
+            // Their documents are read.
+            None | Some(Seen::Collection(Collection::Mailbox | Collection::Warc)) => continue,
             Some(Seen::Collection(collection)) => {
                 return Err(Error::new(
                     format!(

@@ -87,7 +87,7 @@ pub struct Source {
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Packing {
+pub(crate) enum Packing {
     None,
     Gzip,
     Zstandard,
@@ -164,15 +164,32 @@ pub fn kind(path: &Path, options: &RowOptions) -> Result<SourceKind, Error> {
     if path.as_os_str() == STDIN {
         return Ok(of_name());
     }
-    let failed = |error: io::Error| Error::reading(path, &error);
-    let packing = match unpacked(File::open(path).map_err(failed)?) {
-        Ok((_, packing)) => packing,
-        // The shard is named when it is read.
-        Err(_) if options.lenient => Packing::promised(path),
-        Err(error) => return Err(failed(error)),
-    };
-    let is_damaged = options.lenient && Packing::promised(path) == Packing::Parquet;
-    Ok(if packing == Packing::Parquet || is_damaged { SourceKind::Parquet } else { of_name() })
+    // A damaged file is named when it is read.
+    let begun = Error::sound(begin(path, Arc::default()), true)?;
+    let packing = begun.map_or_else(|| Packing::promised(path), |(_, packing)| packing);
+    Ok(if packing == Packing::Parquet { SourceKind::Parquet } else { of_name() })
+}
+
+/// Opens a file and decompresses it; `taken` counts the bytes that are read of it.
+fn begin(path: &Path, taken: Arc<AtomicU64>) -> Result<(Box<dyn Read>, Packing), Error> {
+    let name = path.display();
+    if let Some(what) = magic::other_by_name(path) {
+        return Err(Error::new(format!("cannot read {name}: it is {what}"), ""));
+    }
+    let inner = File::open(path).map_err(|error| Error::reading(path, &error))?;
+    let (reader, packing) =
+        unpacked(Counted { inner, taken }).map_err(|error| Error::damaged(&name, None, error))?;
+    let promised = Packing::promised(path);
+    if promised != Packing::None && promised != packing {
+        let what = format!("is no {} file, despite its name", promised.name());
+        return Err(Error::new(
+            format!("{name} {what}"),
+            "if it is truncated, restore it; if it is not compressed, remove the ending from its \
+             name",
+        )
+        .of_damage(what));
+    }
+    Ok((reader, packing))
 }
 
 /// Whether a file is uncompressed lines of JSON in UTF-8, which can be read from any offset.
@@ -232,23 +249,8 @@ pub fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Error> {
             .map_err(|error| Error::new(format!("cannot read stdin before line 1: {error}"), ""));
     }
     let name = path.display().to_string();
-    let failed = |error: io::Error| Error::reading(path, &error);
-    if let Some(what) = magic::other_by_name(path) {
-        return Err(Error::new(format!("cannot read {name}: it is {what}"), ""));
-    }
-    let file = Counted { inner: File::open(path).map_err(failed)?, taken: Arc::clone(&taken) };
-    let damaged = |error: io::Error| Error::reading(path, &error).of_damage();
-    let (reader, packing) = unpacked(file).map_err(damaged)?;
-    let promised = Packing::promised(path);
-    if promised != Packing::None && promised != packing {
-        let what = promised.name();
-        return Err(Error::new(
-            format!("{name} is no {what} file, despite its name"),
-            "if it is truncated, restore it; if it is not compressed, remove the ending from its \
-             name",
-        )
-        .of_damage());
-    }
+    let (reader, packing) = begin(path, Arc::clone(&taken))?;
+    let damaged = |error: io::Error| Error::damaged(path.display(), None, error);
     if packing == Packing::Parquet {
         let rows = rows::Rows::open(path, wanted, Arc::clone(&taken))?;
         let reader = Box::new(rows);
@@ -350,7 +352,7 @@ fn decoded(reader: Box<dyn Read>) -> io::Result<(Box<dyn Read>, bool, bool)> {
 }
 
 /// Decompresses the data if it is compressed.
-fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packing)> {
+pub(crate) fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packing)> {
     let mut head = Vec::with_capacity(16);
     while Packing::may_follow(&head) || magic::may_be_other(&head) {
         let mut bytes = [0; 4];

@@ -74,7 +74,8 @@ impl Failure {
     }
 
     /// Marks the failure as caused by input in another format than the options say.
-    pub(crate) fn of_wrong_input(self) -> Self {
+    #[must_use]
+    pub fn of_wrong_input(self) -> Self {
         Self { kind: FailureKind::WrongInput, ..self }
     }
 
@@ -161,7 +162,7 @@ impl Failure {
 
 impl From<nearkin_input::Error> for Failure {
     fn from(error: nearkin_input::Error) -> Self {
-        let kind = match (error.is_of_damage(), error.is_of_wrong_input()) {
+        let kind = match (error.damage().is_some(), error.is_of_wrong_input()) {
             (true, _) => FailureKind::DamagedInput,
             (false, true) => FailureKind::WrongInput,
             (false, false) => FailureKind::Error,

@@ -55,6 +55,25 @@ pub(crate) struct Dedup {
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
     pub(crate) keep: Keep,
 
+    /// Keep the line with the greatest value of this field: the newest date, the highest score; of
+    /// equal ones the first
+    ///
+    /// Numbers are compared as numbers, other strings byte by byte, as dates such as 2024-05-31 are
+    /// ordered. Lines without the field come last. Sorted in blocks of 128 MiB, with temporary
+    /// files.
+    #[arg(long, value_name = "FIELD", conflicts_with = "keep")]
+    pub(crate) keep_by: Option<String>,
+
+    /// With --keep-by: keep the line with the least value
+    #[arg(long, requires = "keep_by")]
+    pub(crate) least: bool,
+
+    /// Add two fields (columns) to each line of OUT: NAME, the number of its cluster, and
+    /// NAME_size, the number of lines that it stands for; lines of DROPPED have `cluster` and
+    /// `cluster_size`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster_field: Option<String>,
+
     /// Drop documents that contain, or are contained in, a kept document: the larger of the two
     /// contains at least this share of the smaller, 0 to 1 or in percent; --threshold is then 0
     /// unless given

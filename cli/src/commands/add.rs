@@ -102,7 +102,8 @@ fn input_of(args: &Add) -> Result<(Input, u64), Failure> {
     if !args.lines.jsonl.is_empty() {
         return Ok((Input::lines(&args.lines.jsonl, args.lines.row_options())?, 0));
     }
-    let files = Files::new(args.paths.clone())?.hidden(args.hidden);
+    let files =
+        Files::new(args.paths.clone())?.hidden(args.hidden).archives(args.lines.archives)?;
     sniff::check_are_texts(&args.paths, args.lines.as_text)?;
     Ok((Input::Walk(files), 0))
 }

@@ -105,7 +105,8 @@ fn input(args: &Admit) -> Result<Input, Failure> {
     if !args.lines.jsonl.is_empty() {
         return Input::lines(&args.lines.jsonl, args.lines.row_options());
     }
-    let files = Files::new(args.paths.clone())?.hidden(args.hidden);
+    let files =
+        Files::new(args.paths.clone())?.hidden(args.hidden).archives(args.lines.archives)?;
     sniff::check_are_texts(&args.paths, args.lines.as_text)?;
     Ok(Input::Walk(files))
 }

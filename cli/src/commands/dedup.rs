@@ -15,6 +15,7 @@
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 
 mod apart;
+mod clusters;
 mod counts;
 mod decide;
 mod deciding;

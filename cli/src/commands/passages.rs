@@ -185,7 +185,7 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     let reading = Reading::new(index.sketcher(), fields);
     let input = if args.lines.jsonl.is_empty() {
         sniff::check_are_texts(&args.files, args.lines.as_text)?;
-        Input::files_or_folders(&args.files)?
+        Input::files_or_folders(&args.files, args.lines.archives)?
     } else {
         Input::lines(&args.lines.jsonl, args.lines.row_options())?
     };

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Query, output: &mut Output) -> Result<Ended, Failure> {
     }
     let input = if args.lines.jsonl.is_empty() {
         sniff::check_are_texts(&args.files, args.lines.as_text)?;
-        Input::files_or_folders(&args.files)?
+        Input::files_or_folders(&args.files, args.lines.archives)?
     } else {
         Input::lines(&args.lines.jsonl, args.lines.row_options())?.of_fields(&fields)
     };

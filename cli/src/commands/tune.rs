@@ -114,7 +114,7 @@ fn input_of(args: &Tune) -> Result<Option<Input>, Failure> {
     if args.paths.is_empty() {
         Ok(None)
     } else {
-        let files = Files::new(args.paths.clone())?;
+        let files = Files::new(args.paths.clone())?.archives(args.lines.archives)?;
         sniff::check_are_texts(&args.paths, args.lines.as_text)?;
         Ok(Some(Input::Walk(files)))
     }

@@ -108,17 +108,93 @@ fn collections_are_named_with_what_splits_them() {
             scratch.fails(&command.replace("FILE", name), &[name, what, split]);
         }
         assert!(!scratch.path("j").exists() && !scratch.path("o.jsonl.nearkin-work").exists());
-        let is_mail = what == "an mbox";
-        for command in ["add x FILE", "query i FILE", "tune FILE text.txt"] {
-            let ran = scratch.run(&command.replace("FILE", name));
-            assert!(is_mail || ran.status == 2, "{command} {name}");
-            ran.says(&[name, what, split]);
-        }
         let bytes = fs::read(scratch.path(name)).unwrap();
         scratch.write(&format!("f-{name}/{name}"), bytes);
-        let ran = scratch.run(&format!("add k f-{name}"));
-        ran.ends_with(if is_mail { 3 } else { 0 }).says(&[name, what, split]);
+        if ["an mbox", "a WARC or WET file"].contains(&what) {
+            // Read as documents; a mirror and dups name them.
+            let ran = scratch.run(&format!("mirror m-{name} f-{name}"));
+            ran.says(&[name, what, split]);
+            scratch.run(&format!("dups f-{name} --no-cache")).says(&[name, what]);
+            continue;
+        }
+        for command in ["add x FILE", "query i FILE", "tune FILE text.txt"] {
+            scratch.fails(&command.replace("FILE", name), &[name, what, split]);
+        }
+        scratch.ok(&format!("add k f-{name}")).says(&[name, what, split]);
     }
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap()
+}
+
+#[cfg(feature = "mail")]
+#[test]
+fn messages_of_mailboxes_are_documents() {
+    let scratch = Scratch::new();
+    let mailbox: String = (1..=5).chain([3]).map(message).collect();
+    scratch.write("box/all.mbox", &mailbox);
+    scratch.write("Inbox", mailbox.replace('\n', "\r\n"));
+    scratch.write("p.mbox.gz", packed(&mailbox));
+    for name in ["box", "Inbox", "p.mbox.gz"] {
+        scratch.ok(&format!("add {name}.nk {name} --json")).has("inserted", 6);
+        let ran = scratch.ok(&format!("pairs {name}.nk --threshold 1 --json"));
+        let name = if name == "box" { "box/all.mbox" } else { name };
+        let (a, b) = (format!("{name}#3"), format!("{name}#6"));
+        assert_eq!((&ran.objects()[0]["a"], &ran.objects()[0]["b"]), (&a.into(), &b.into()));
+    }
+    // A query of a mailbox answers each message under its name.
+    let ran = scratch.ok("query box.nk Inbox --threshold 1 --limit 1");
+    assert!(ran.stdout.contains("Inbox#6"), "{}", ran.stdout);
+    // A message that changes is replaced; the others stay.
+    scratch.write("box/all.mbox", mailbox.replacen("number 2", "another number", 1));
+    scratch.ok("add box.nk box --json").has("replaced", 1).has("unchanged", 5);
+    // Half of a packed mailbox: what can be read of it is not taken for the whole.
+    let half = packed(&mailbox.repeat(500));
+    scratch.write("half.mbox.gz", &half[..half.len() - 9]);
+    scratch.run("add half.nk half.mbox.gz").ends_with(3).says(&["damaged file", "truncated"]);
+}
+
+/// A file in a tar archive.
+#[cfg(feature = "archives")]
+fn tar(name: &str, text: &str) -> String {
+    let header = |sum: &str| {
+        let size = format!("{:011o}", text.len());
+        format!(
+            "{name:\0<100}{:\0<24}{size}\0{:\0<12}{sum:8}0{:\0<100}ustar\00{:\0<248}",
+            "", "", "", "0"
+        )
+    };
+    let sum: u32 = header("").bytes().map(u32::from).sum();
+    let padding = "\0".repeat(text.len().next_multiple_of(512) - text.len());
+    format!("{}{text}{padding}", header(&format!("{sum:06o}\0 ")))
+}
+
+#[cfg(feature = "archives")]
+#[test]
+fn files_in_archives_are_documents_on_request() {
+    let scratch = Scratch::new();
+    let files = [("in/mit.txt", licence("MIT")), ("../isc.txt", licence("ISC"))];
+    let files = files.map(|(name, text)| tar(name, &text)).concat();
+    scratch.write("f/a.tar.gz", packed(&(files + &"\0".repeat(1_024))));
+    scratch.write("f/mit.txt", licence("MIT"));
+    scratch.ok("add plain.nk f --json").has("inserted", 1).says(&[
+        "a.tar.gz",
+        "a tar archive",
+        "--archives",
+    ]);
+    scratch.ok("add i.nk f --archives --json").has("inserted", 3);
+    let ran = scratch.ok("list i.nk");
+    assert!(
+        ran.stdout.contains("f/a.tar.gz!in/mit.txt") && ran.stdout.contains("f/a.tar.gz!isc.txt")
+    );
+    let ran = scratch.ok("query i.nk f/a.tar.gz --archives --json");
+    assert_eq!(ran.objects().len(), 3);
+    // A plan of dups never names what is in an archive.
+    let ran = scratch.run("dups f --no-cache --plan plan.txt");
+    ran.says(&["a.tar.gz", "a tar archive"]);
 }
 
 /// What is named as splitting a mailbox must give files that are read.

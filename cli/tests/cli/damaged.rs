@@ -276,6 +276,36 @@ fn adding_goes_on_behind_a_damaged_shard() {
 }
 
 #[test]
+fn sets_and_lines_that_are_read_again_have_what_stands_before_the_damage() {
+    let scratch = Scratch::new();
+    let row = |row: u64| format!("u{},f{}\n", row / 10, spelled(row));
+    let rows = (0..4_000).map(row).collect::<Vec<_>>().concat();
+    let packed = gzip(&format!("user,film\n{rows}"), 1);
+    scratch.write("t.csv.gz", &packed[..packed.len() / 2]);
+    let command = "add t --transactions t.csv.gz --columns user,film --json";
+    scratch.run(command).ends_with(2).says(&["t.csv.gz after line", "truncated", "--lenient"]);
+    let ran = scratch.run(&format!("{command} --lenient")).ends_with(3);
+    let ran =
+        ran.says(&["skipped t.csv.gz from line", "damaged file (the gzip data is truncated)"]);
+    let sets = ran.objects()[0]["inserted"].as_u64().unwrap();
+    assert!((100..300).contains(&sets), "{sets}");
+
+    let all = lines(1, 400);
+    let packed = gzip(&all, 0);
+    scratch.write("l.jsonl", &all);
+    scratch.write("l.jsonl.gz", &packed[..packed.len() / 2]);
+    scratch.ok("add i --jsonl l.jsonl");
+    let query = "query i --jsonl l.jsonl --limit 1 --exact --from l.jsonl.gz --json";
+    scratch.run(query).ends_with(2).says(&["l.jsonl.gz", "truncated"]);
+    let ran = scratch.run(&format!("{query} --from-lenient")).ends_with(3);
+    let ran = ran.says(&["skipped l.jsonl.gz from line", "damaged file"]);
+    let found = ran.objects();
+    let read = found.iter().filter(|one| one["exact"] == 1.0).count();
+    let missing = found.iter().filter(|one| one["missing"] == true).count();
+    assert!((150..250).contains(&read) && read + missing == 400, "{read} {missing}");
+}
+
+#[test]
 fn windows_above_the_limit_need_an_option() {
     let scratch = Scratch::new();
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();

@@ -6,6 +6,8 @@ use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+#[path = "dedup/columns.rs"]
+mod columns;
 #[path = "dedup/doors.rs"]
 mod doors;
 #[path = "dedup/exactly.rs"]

@@ -80,7 +80,9 @@ pub(super) fn reason(path: &Path, bytes: &[u8]) -> Option<Reason> {
         }));
     }
     if bytes.get(TAR_AT..).is_some_and(|rest| rest.starts_with(b"ustar")) {
-        return Some(Reason::Format("a tar archive: unpack it".to_owned()));
+        return Some(Reason::Format(
+            "a tar archive: unpack it; `add --archives` reads it if it is in no other".to_owned(),
+        ));
     }
     if bytes.get(4..8) == Some(b"ftyp") {
         return Some(Reason::Binary("an MPEG-4 film, recording or picture".to_owned()));

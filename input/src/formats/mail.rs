@@ -68,6 +68,26 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
     of_mail > 0 && of_mail + of_letters > 1
 }
 
+/// Whether the bytes start with at least two header fields of whatever names, and nothing else up
+/// to a blank line.
+pub(crate) fn is_header(bytes: &[u8]) -> bool {
+    let mut fields = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+        match line {
+            b"\n" | b"\r\n" => break,
+            [b' ' | b'\t', ..] if fields > 0 => {}
+            // The last line may be cut.
+            _ if !line.ends_with(b"\n") => break,
+            _ if name.len() == line.len() || !name.iter().all(u8::is_ascii_graphic) => {
+                return false;
+            }
+            _ => fields += 1,
+        }
+    }
+    fields > 1
+}
+
 /// Whether the bytes are a mailbox of several messages: each stands behind a line `From ...`.
 pub(crate) fn is_mailbox(bytes: &[u8]) -> bool {
     let mut others = memchr::memmem::find_iter(bytes, b"\nFrom ");

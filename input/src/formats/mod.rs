@@ -47,8 +47,8 @@ use decode::Decoded;
 use format::Format;
 
 pub use child::if_asked;
-pub(crate) use mail::begins_mailbox;
 pub use mail::keep_quoted;
+pub(crate) use mail::{begins_mailbox, is_header};
 pub use parser::PURGE_OPTION;
 pub use pdf::{faster as faster_pdf, read_by as read_pdf_by};
 
@@ -120,8 +120,14 @@ pub fn text(path: &Path, bytes: Vec<u8>) -> Result<Decoded, Reason> {
 fn text_of(path: &Path, bytes: Vec<u8>) -> Result<Decoded, Reason> {
     match format_of(path, &bytes) {
         Format::Plain => plain(path, bytes),
+        Format::Mailbox if bytes.trim_ascii().is_empty() => Err(Reason::Empty),
+        Format::Mailbox if !mail::begins_mailbox(bytes.trim_ascii_start()) => {
+            let why = "it does not begin with a line `From ...` and a message";
+            Err(Reason::Refused(format!("mbox: {why}")))
+        }
         Format::Mailbox => Err(Reason::Format(
-            "an mbox, many messages in one file; split it: `git mailsplit -oFOLDER FILE`"
+            "an mbox, many messages in one file: `nearkin add INDEX FILE` reads them, or split it: \
+             `git mailsplit -oFOLDER FILE`"
                 .to_owned(),
         )),
         Format::Mail => parser::text(Format::Mail, mail::without_postmark(bytes)),

@@ -42,8 +42,12 @@ impl OfficeFormat {
                 Self::OpenDocument
             }
             // Some EPUB files do not state their type in `mimetype`, or have the book in a folder.
-            _ => super::epub::folder(archive)
-                .map_or(Self::Other("a ZIP archive: unpack it"), Self::Epub),
+            _ => super::epub::folder(archive).map_or(
+                Self::Other(
+                    "a ZIP archive: unpack it; `add --archives` reads it if it is in no other",
+                ),
+                Self::Epub,
+            ),
         }
     }
 }

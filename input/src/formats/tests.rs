@@ -47,7 +47,8 @@ fn binary_files_say_why() {
 
 #[test]
 fn an_mbox_is_named_and_not_read() {
-    assert_eq!(kind("a.mbox", b"From a@b Sat Jan  3 01:05:34 1996\n"), "unread format");
+    assert_eq!(kind("a.mbox", b"From a@b Sat Jan  3 01:05:34 1996\n"), "unparsable");
+    assert_eq!((kind("a.mbox", b"only words\n"), kind("a.mbox", b"\n")), ("unparsable", "empty"));
     let message = "From - Sat Jan  3 01:05:34 1996\nX-Mozilla-Status: 0001\nReceived: by x\n\
         Subject: a\n\ntext\n";
     assert!(detail("Inbox", message.repeat(2).as_bytes()).contains("an mbox"));

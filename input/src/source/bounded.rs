@@ -40,8 +40,7 @@ const ROWS: usize = 256;
 /// Opens a file and reads its metadata.
 pub fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
     let mut file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-    let cannot =
-        |why: &str| Failure::new(format!("cannot read {}: {why}", path.display()), "").of_damage();
+    let cannot = |why: &str| Failure::damaged(path.display(), None, why);
     match metadata_memory(&mut file) {
         Ok(bytes) if bytes > METADATA_BYTES_MAX => {
             let more = words::bytes(METADATA_BYTES_MAX);
@@ -49,7 +48,7 @@ pub fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
                 format!("the metadata of {} takes more than {more} of memory", path.display()),
                 "write it with fewer columns, or with larger row groups",
             )
-            .of_damage());
+            .of_damage(format!("its metadata takes more than {more} of memory")));
         }
         Ok(_) => {}
         Err(error) => return Err(cannot(&error.to_string())),

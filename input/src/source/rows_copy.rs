@@ -66,7 +66,7 @@ fn reading(path: &Path, error: &ParquetError) -> Failure {
 pub fn check_same_columns(files: &[PathBuf], lenient: bool) -> Result<(), Failure> {
     let mut first = None;
     for path in files {
-        let Some(file) = sound(open(path), lenient)? else { continue };
+        let Some(file) = Failure::sound(open(path), lenient)? else { continue };
         let schema = file.metadata().file_metadata().schema_descr().root_schema_ptr();
         let (first, of) = first.get_or_insert_with(|| (Arc::clone(&schema), path));
         if first.get_fields() != schema.get_fields() {
@@ -79,21 +79,13 @@ pub fn check_same_columns(files: &[PathBuf], lenient: bool) -> Result<(), Failur
     Ok(())
 }
 
-/// A result; if `lenient`, `None` for a damaged file.
-fn sound<T>(opened: Result<T, Failure>, lenient: bool) -> Result<Option<T>, Failure> {
-    match opened {
-        Err(error) if lenient && error.is_of_damage() => Ok(None),
-        opened => opened.map(Some),
-    }
-}
-
 impl<W: Write + Send> RowCopy<W> {
     /// Starts a file with the schema and metadata of the first input file. If `lenient`, damaged
     /// files are passed over: they have no row groups.
     pub fn new(files: &[PathBuf], out: &Path, to: W, lenient: bool) -> Result<Self, Failure> {
         let (mut groups, mut schema) = (Vec::new(), None);
         for (file, path) in files.iter().enumerate() {
-            let Some(reader) = sound(open(path), lenient)? else { continue };
+            let Some(reader) = Failure::sound(open(path), lenient)? else { continue };
             let metadata = reader.metadata();
             let rows = metadata.row_groups().iter().map(RowGroupMetaData::num_rows);
             groups.extend(rows.enumerate().map(|(place, rows)| SourceGroup {

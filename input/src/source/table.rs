@@ -143,13 +143,13 @@ impl<R: Read> CsvTable<R> {
         memchr::memchr2(b'\n', b'\r', &self.buffer).is_some()
     }
 
-    /// Whether tabs separate the columns.
-    pub(crate) fn has_tabs(&self) -> bool {
-        self.scanner.marks.delimiter == b'\t'
+    /// What separates the columns.
+    pub(crate) fn delimiter(&self) -> u8 {
+        self.scanner.marks.delimiter
     }
 
     /// The line where the next row begins, counted from 1.
-    pub(crate) fn next_line(&self) -> u64 {
+    pub fn next_line(&self) -> u64 {
         self.line + line_ends(&self.buffer[self.begin..self.begin + self.used])
     }
 

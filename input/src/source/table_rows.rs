@@ -43,7 +43,7 @@ impl TableRows {
         options: &RowOptions,
         wanted: Option<&Wanted>,
     ) -> Result<Self, Error> {
-        let failed = |error: io::Error| Error::reading(path, &error).of_damage();
+        let failed = |error: io::Error| Error::damaged(path.display(), None, error);
         let mut table = CsvTable::open(path, reader, options).map_err(failed)?;
         let mark = if has_mark { super::table::MARK } else { b"" };
         let naming = table.naming().to_vec();
@@ -55,7 +55,8 @@ impl TableRows {
                     (header, row.line_end.to_vec(), names_of(&cells))
                 }
                 Err(wrong) => {
-                    return Err(wrong_row(&path.display().to_string(), &wrong).of_damage());
+                    let error = wrong_row(&path.display().to_string(), &wrong);
+                    return Err(error.of_damage(format!("line {}: {}", wrong.line, wrong.why)));
                 }
             },
         };
@@ -82,9 +83,15 @@ impl TableRows {
         &mut self.table
     }
 
-    /// Whether the cells are separated by tabs.
-    pub fn has_tabs(&self) -> bool {
-        self.table.has_tabs()
+    /// What separates the cells.
+    pub fn delimiter(&self) -> u8 {
+        self.table.delimiter()
+    }
+
+    /// Whether there is a column of this name.
+    pub fn has_column(&self, name: &str) -> bool {
+        let name = serde_json::Value::from(name).to_string();
+        self.columns.iter().any(|(_, column)| column == name.as_bytes())
     }
 
     pub(crate) fn next_line(&self) -> u64 {

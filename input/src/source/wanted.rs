@@ -21,6 +21,13 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// Reads another column, too.
+    #[must_use]
+    pub fn and(mut self, name: &str) -> Self {
+        self.content.push(name.to_owned());
+        self
+    }
+
     /// The places of the wanted columns among `there`; `None` if all columns are read. Fails if a
     /// column is missing, or if two have its name.
     pub(crate) fn places(

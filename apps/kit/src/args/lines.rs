@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use nearkin::{Params, Scheme, Shingles, Sketcher};
 
 use super::rows::RowsGiven;
+use crate::ended;
 use crate::failure::Failure;
 use crate::input::content::Reading;
 use crate::input::originals::Originals;
@@ -21,6 +22,10 @@ pub struct FromFields {
     /// The keys of these lines are FILE:LINE, as `--line-keys` makes them
     #[arg(long, requires = "from", conflicts_with = "from_key_field")]
     pub from_line_keys: bool,
+
+    /// Take what can be read of damaged files of --from: name them, and end with status 3
+    #[arg(long, requires = "from")]
+    pub from_lenient: bool,
 
     /// Field of these lines that holds the text or the items [default: text, items]; may be
     /// repeated for texts, which are joined as with `--text-field`
@@ -111,6 +116,11 @@ pub struct LinesGiven {
     /// How the rows of tables are read.
     #[command(flatten)]
     pub rows: RowsGiven,
+
+    /// Read the files in ZIP and tar archives, too: each is a document with the key ARCHIVE!NAME.
+    /// An archive in an archive is named, not read
+    #[arg(long, conflicts_with = "jsonl")]
+    pub archives: bool,
 
     /// Index a file as one text even if it holds JSON lines, a table or Parquet
     #[arg(long, conflicts_with = "jsonl")]
@@ -208,7 +218,10 @@ impl ExactGiven {
         rows: &RowsGiven,
     ) -> Result<Originals, Failure> {
         let reading = Reading::new(sketcher, self.fields(params)?);
-        Originals::new(reading, &self.from, &rows.options(false))
+        let rows = rows.options(self.from_fields.from_lenient);
+        let originals = Originals::new(reading, &self.from, &rows)?;
+        originals.damaged().iter().for_each(ended::note_damaged);
+        Ok(originals)
     }
 
     /// The names of the key and content fields in the lines that are read again

@@ -20,6 +20,7 @@ use nearkin_input::files;
 use nearkin_input::files::Files;
 #[cfg(test)]
 use nearkin_input::lines::Lines;
+use nearkin_input::members;
 use nearkin_input::raw::{self, Origin, Raw};
 use nearkin_input::records::Records;
 use nearkin_input::sets::Sets;
@@ -189,8 +190,8 @@ impl LineFiles {
 }
 
 /// The failure for an error of reading; for a damaged file, with the option that goes on.
-fn advised(error: Error) -> Failure {
-    let is_damaged = error.is_of_damage();
+pub(crate) fn advised(error: Error) -> Failure {
+    let is_damaged = error.damage().is_some();
     let failure = Failure::from(error);
     if !is_damaged {
         return failure;
@@ -208,10 +209,12 @@ impl Input {
         Self::Named { files: files.into_iter(), read: 0 }
     }
 
-    /// The given files, or all files below folders if one of the paths is a folder.
-    pub fn files_or_folders(paths: &[PathBuf]) -> Result<Self, Failure> {
-        if paths.iter().any(|path| path.is_dir()) {
-            return Ok(Self::Walk(Files::new(paths.to_vec())?));
+    /// The given files, or all documents of files and folders if one of the paths is a folder or
+    /// holds many documents.
+    pub fn files_or_folders(paths: &[PathBuf], archives: bool) -> Result<Self, Failure> {
+        let is_many = |path: &PathBuf| path.is_dir() || members::are_in(path, archives);
+        if archives || paths.iter().any(is_many) {
+            return Ok(Self::Walk(Files::new(paths.to_vec())?.archives(archives)?));
         }
         Ok(Self::named(paths.to_vec()))
     }

@@ -22,12 +22,13 @@ use crate::failure::Failure;
 use crate::file_state::{self, FileState};
 use crate::plan::{self, Fate, FileIdentity, PlannedFile};
 use crate::scratch::{self, ReadAt};
+use nearkin_input::Error;
 use nearkin_input::files;
 use nearkin_input::guess::Spelling;
 use nearkin_input::inside::Inside;
 use nearkin_input::lines::Lines;
 use nearkin_input::on_disk;
-use nearkin_input::raw::{self, Origin, Raw};
+use nearkin_input::raw::{self, Origin, Raw, Reason, Skipped};
 use nearkin_input::records::Records;
 use nearkin_input::source::{self, RowOptions};
 
@@ -43,6 +44,7 @@ pub struct Originals {
     inside: Option<Inside>,
     /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
     lines: HashMap<Vec<u8>, LinePlace>,
+    damaged: Vec<Skipped>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
 }
 
@@ -91,13 +93,24 @@ enum LineFile {
 impl LineFile {
     /// Copies the lines of a file to a temporary file, uncompressed; rows become lines. Also
     /// returns the number of each in the user's file.
-    fn unpacked(mut records: Records, name: &str) -> Result<(Self, Vec<u64>), Failure> {
+    fn unpacked(
+        mut records: Records,
+        name: &str,
+        damaged: &mut Vec<Skipped>,
+    ) -> Result<(Self, Vec<u64>), Failure> {
         let failed = |error: io::Error| unpacking(name, &error);
         let mut file = BufWriter::new(scratch::file().map_err(failed)?);
         let mut numbers = Vec::new();
         while let Some(raw) = records.next()? {
-            // A line that is too large has no document.
-            let Ok(line) = raw.body else { continue };
+            let line = match raw.body {
+                Ok(line) => line,
+                Err(reason @ Reason::Damaged(_)) => {
+                    damaged.push(Skipped::new(raw.origin, reason));
+                    continue;
+                }
+                // A line that is too large has no document.
+                Err(_) => continue,
+            };
             if let Origin::Line { number, .. } = raw.origin {
                 numbers.push(number);
             }
@@ -137,7 +150,7 @@ impl Originals {
     /// converted to lines in a temporary file, because lines must be readable at any offset.
     pub fn new(reading: Reading, from: &[PathBuf], options: &RowOptions) -> Result<Self, Failure> {
         let wanted = reading.wanted();
-        let (mut lines, mut files) = (HashMap::new(), Vec::new());
+        let (mut lines, mut files, mut damaged) = (HashMap::new(), Vec::new(), Vec::new());
         for (number, path) in shards::expand(from)?.iter().enumerate() {
             if files::length(path)?.is_none() {
                 return Err(Failure::new(
@@ -146,11 +159,12 @@ impl Originals {
                 ));
             }
             let name: Arc<str> = path.display().to_string().into();
-            let (lines_of, numbers) = if source::is_plain(path, options)? {
+            let is_plain = Error::sound(source::is_plain(path, options), options.lenient)?;
+            let (lines_of, numbers) = if is_plain == Some(true) {
                 (LineFile::Plain(path.clone()), Vec::new())
             } else {
                 let records = Records::open(path, options, Some(&wanted))?;
-                LineFile::unpacked(records, &name)?
+                LineFile::unpacked(records, &name, &mut damaged)?
             };
             let mut numbers = numbers.into_iter();
             let mut file = lines_of.open(0)?.named(&name);
@@ -176,7 +190,12 @@ impl Originals {
             }
             skips::judge(counted, false, &reading, Spelling::From)?;
         }
-        Ok(Self { reading, files, inside: None, lines, kept: Mutex::default() })
+        Ok(Self { reading, files, inside: None, lines, damaged, kept: Mutex::default() })
+    }
+
+    /// The damaged files, of which only what stands before the damage was read.
+    pub(crate) fn damaged(&self) -> &[Skipped] {
+        &self.damaged
     }
 
     /// Reads files only below this folder; relative keys are relative to it.

@@ -3,12 +3,17 @@
 //! This module knows CSV. It does not know what the rows are used for.
 
 use std::borrow::Cow;
+use std::io;
 use std::path::Path;
 
+use super::documents::advised;
+use crate::ended;
 use crate::failure::Failure;
 use crate::output;
 use crate::output::progress::{Progress, Unit};
+use nearkin_input::Error;
 use nearkin_input::files;
+use nearkin_input::raw::{Origin, Reason, Skipped};
 use nearkin_input::sets::{Grouping, Sets};
 use nearkin_input::source;
 use nearkin_input::source::{Cells, CsvTable, Row, RowOptions, Wrong};
@@ -32,9 +37,9 @@ pub(crate) fn read(
     options: &RowOptions,
 ) -> Result<(Sets, u64), Failure> {
     let bytes = files::length(path)?;
-    let source = source::open(path, None)?;
+    let source = source::open(path, None).map_err(advised)?;
     let name = source.name;
-    let failed = |error: std::io::Error| Failure::new(format!("cannot read {name}: {error}"), "");
+    let failed = |error: io::Error| advised(Error::damaged(&name, None, error));
     let mut table = CsvTable::open(path, source.reader, options).map_err(failed)?;
     let progress = Progress::start("reading", Unit::Bytes, bytes);
     let mut columns = match columns {
@@ -52,7 +57,9 @@ pub(crate) fn read(
     }
     let mut grouping = Grouping::default();
     let mut counts = RowCounts::default();
-    while let Some(row) = table.row().map_err(failed)? {
+    loop {
+        let line = table.next_line();
+        let Some(row) = sound(table.row(), (&name, line), options)? else { break };
         let wrong = match row.cells {
             Ok(cells) => match (cell(&cells, columns.0), cell(&cells, columns.1)) {
                 (Ok(Some(key)), Ok(Some(item))) => {
@@ -95,6 +102,23 @@ pub(crate) fn read(
         ));
     }
     Ok((grouping.finish()?, counts.unfit))
+}
+
+/// The row at this line. If lenient, damage ends the table, and is named.
+fn sound<T>(
+    row: io::Result<Option<T>>,
+    (name, line): (&str, u64),
+    options: &RowOptions,
+) -> Result<Option<T>, Failure> {
+    match row {
+        Err(error) if options.lenient => {
+            let (file, reason) = (name.into(), Reason::Damaged(error.to_string()));
+            let origin = Origin::Line { file, file_number: 0, number: line };
+            ended::note_damaged(&Skipped::new(origin, reason));
+            Ok(None)
+        }
+        row => row.map_err(|error| advised(Error::damaged(name, Some(line - 1), error))),
+    }
 }
 
 /// Counts of rows; `first_unfit` is the line of the first one without key or item.

@@ -28,7 +28,7 @@ const BATCH_SIGNATURES: usize = 128;
 pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     work.ledger.flush().map_err(|error| work.failed(&error))?;
     let lines = work.ledger.count;
-    let order = Order::new(request.args.keep, work)?;
+    let order = Order::new(request.args, work)?;
     let ranks = order.ranks(lines);
     let verdicts = Verdicts::open(&work.folder, Pass::Decided, lines);
     let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;

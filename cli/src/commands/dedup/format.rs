@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use nearkin_input::Error;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source;
 use nearkin_input::source::{RowOptions, SourceKind};
@@ -101,7 +102,7 @@ pub(super) fn check_dropped(dropped: &Path) -> Result<(), Failure> {
 }
 
 fn check_as_json(path: &Path, out: &Path, lenient: bool) -> Result<(), Failure> {
-    let lost = sound(source::not_for_json(path), lenient)?.unwrap_or_default();
+    let lost = Error::sound(source::not_for_json(path), lenient)?.unwrap_or_default();
     if lost.is_empty() {
         return Ok(());
     }
@@ -123,22 +124,13 @@ fn cannot_hold(out: &Path, input: &Path, what: &str) -> Failure {
     )
 }
 
-/// A result; if `lenient`, `None` for a damaged file, which is named when it is read.
-pub(super) fn sound<T>(
-    opened: Result<T, nearkin_input::Error>,
-    lenient: bool,
-) -> Result<Option<T>, Failure> {
-    match opened {
-        Err(error) if lenient && error.is_of_damage() => Ok(None),
-        opened => Ok(Some(opened?)),
-    }
-}
-
 fn check_same_header(files: &[PathBuf], rows: &RowOptions) -> Result<(), Failure> {
     let mut first = None;
     // Stdin can be read only once; its rows are compared with the header when they are read.
     for path in files.iter().filter(|path| path.as_os_str() != STDIN) {
-        let Some(table) = sound(source::open_table(path, rows), rows.lenient)? else { continue };
+        let Some(table) = Error::sound(source::open_table(path, rows), rows.lenient)? else {
+            continue;
+        };
         let header = table.names().to_vec();
         let (first, of) = first.get_or_insert_with(|| (header.clone(), path));
         if *first != header {
@@ -155,8 +147,8 @@ fn check_same_header(files: &[PathBuf], rows: &RowOptions) -> Result<(), Failure
 /// tabs.
 fn check_tabs(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result<(), Failure> {
     for path in files.iter().filter(|path| path.as_os_str() != STDIN) {
-        let table = sound(source::open_table(path, rows), rows.lenient)?;
-        if table.is_some_and(|table| !table.has_tabs()) {
+        let table = Error::sound(source::open_table(path, rows), rows.lenient)?;
+        if table.is_some_and(|table| table.delimiter() != b'\t') {
             return Err(Failure::new(
                 format!(
                     "{} would not be separated by tabs: {} is not",

@@ -27,7 +27,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let parts = Participants::new(work, &decided)?;
     let mut judge = Judge::new(request.guard, request.alike, parts.shingles);
     count(work, &parts, &mut judge)?;
-    let order = Order::new(request.args.keep, work)?;
+    let order = Order::new(request.args, work)?;
     let ranks = order.ranks(lines);
     let progress = Progress::start("judging", Unit::Documents, Some(ranks));
     let (mut in_numbers, mut in_rare) = (0, 0);

@@ -51,8 +51,8 @@ pub(super) struct Entry {
     pub(super) equal_rows: u32,
     /// The key; for a skipped line, the kind of reason.
     pub(super) key: Text,
-    /// The key of the similar document in the archive; for a skipped line, the reason; otherwise
-    /// empty.
+    /// The key of the similar document in the archive; for a skipped line, the reason; for other
+    /// documents, with `--keep-by`, the value by which they are ordered.
     pub(super) other: Text,
     /// The signature of a document; zeros for other lines.
     pub(super) signature: Vec<u8>,

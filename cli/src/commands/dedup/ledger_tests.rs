@@ -102,12 +102,13 @@ fn outcomes_are_read_in_line_order() {
                 equal: Equal::Rows(of.map_or(5, |_| 128)),
                 of_key: of.map_or(b"other".to_vec(), |_| key(number + 1)),
                 of,
+                cluster: None,
                 contents: None,
             }))
         }
         _ => LineOutcome::Kept,
     };
-    let by = (Deciding::Estimate, Pass::Judged);
+    let by = (Deciding::Estimate, Pass::Judged, false);
     for begin in [0, 63, 72, 499] {
         let mut outcomes = Outcomes::open(dir.path(), &mut ledger, begin, by).unwrap();
         for number in begin..500 {

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
+use super::clusters::{Cluster, ClusterSizes};
 use super::deciding::{Deciding, Equal};
 use super::ledger::{Entry, Kind, Ledger, damaged};
 use super::verdicts::{Pass, Verdict, Verdicts};
@@ -45,6 +46,8 @@ pub(super) struct Dropped {
     pub(super) of_key: Vec<u8>,
     /// The other line; `None` if the document is in the archive.
     pub(super) of: Option<OfLine>,
+    /// With `--cluster-field`: the cluster, unless that document is in the archive.
+    pub(super) cluster: Option<Cluster>,
     /// The contents of both, if they are stored.
     pub(super) contents: Option<[Vec<u8>; 2]>,
 }
@@ -65,6 +68,10 @@ pub(super) struct Outcomes {
     number: u64,
     /// The entries that were read ahead, and the number of the first of them.
     ahead: (u64, std::vec::IntoIter<Entry>),
+    /// With `--cluster-field`.
+    clusters: Option<ClusterSizes>,
+    /// The cluster of the last line, if it is kept.
+    pub(super) cluster: Option<Cluster>,
 }
 
 impl Outcomes {
@@ -74,11 +81,13 @@ impl Outcomes {
         folder: &Path,
         ledger: &mut Ledger,
         number: u64,
-        (deciding, pass): (Deciding, Pass),
+        (deciding, pass, has_clusters): (Deciding, Pass, bool),
     ) -> io::Result<Self> {
         ledger.flush()?;
-        let verdicts = Verdicts::open(folder, pass, ledger.count)?.read_from(number)?;
-        Ok(Self { deciding, verdicts, number, ahead: (number, Vec::new().into_iter()) })
+        let verdicts = Verdicts::open(folder, pass, ledger.count)?;
+        let clusters = has_clusters.then(|| ClusterSizes::count(&verdicts, ledger)).transpose()?;
+        let (verdicts, ahead) = (verdicts.read_from(number)?, (number, Vec::new().into_iter()));
+        Ok(Self { deciding, verdicts, number, ahead, clusters, cluster: None })
     }
 
     /// What becomes of the next line.
@@ -87,6 +96,7 @@ impl Outcomes {
         self.verdicts.read_exact(&mut bytes)?;
         let (number, verdict) = (self.number, Verdict::decode(bytes));
         self.number += 1;
+        self.cluster = self.clusters.as_ref().map(|clusters| clusters.of(number));
         if matches!(verdict, Verdict::Kept | Verdict::Apart { .. }) {
             return Ok(LineOutcome::Kept);
         }
@@ -107,6 +117,10 @@ impl Outcomes {
             }
             _ => (self.deciding.equal_to_archived(equal_rows), other, None),
         };
+        let cluster = match (verdict, &self.clusters) {
+            (Verdict::Dropped { of, .. }, Some(clusters)) => Some(clusters.of(of)),
+            _ => None,
+        };
         let contents = match verdict {
             Verdict::Dropped { of, is_whole: false, .. } if self.deciding != Deciding::Estimate => {
                 Some([ledger.content(&ledger.head(number)?)?, ledger.content(&ledger.head(of)?)?])
@@ -122,6 +136,7 @@ impl Outcomes {
             equal,
             of_key,
             of,
+            cluster,
             contents,
         })))
     }

@@ -13,6 +13,7 @@ use super::ledger::{Entry, Kind, Text};
 use super::order;
 use super::request::Request;
 use super::work::{Stage, Work};
+use nearkin_input::fields::order_of;
 use nearkin_input::guess::Spelling;
 use nearkin_input::raw::STDIN;
 use nearkin_input::raw::{Origin, Raw, Reason, Skipped};
@@ -44,6 +45,8 @@ struct ReadDocument {
     signature: Signature,
     /// Its content, unless the estimate decides alone.
     content: Vec<u8>,
+    /// With `--keep-by`: the value by which it is ordered.
+    value: Vec<u8>,
     /// The key of the most similar document in the archive, and the number of equal rows (with
     /// `--exact` of shared shingles); `None` if no document there is similar enough.
     like: Option<(Vec<u8>, u32)>,
@@ -125,6 +128,9 @@ pub(super) fn input(request: &Request<'_>, work: &Work, only: bool) -> Result<Li
     }
     let lines = LineFiles::new(request.files, request.rows.clone())?.with_stdin_in(copy);
     let mut wanted = request.fields.wanted();
+    if let Some(field) = &request.args.keep_by {
+        wanted = wanted.and(field);
+    }
     // Damage in a column that is not compared must be seen in both passes.
     let is_lenient = request.rows.lenient;
     wanted.is_for_copy = is_lenient && request.format == OutputFormat::Parquet;
@@ -139,6 +145,10 @@ fn read(
     raw: Raw,
 ) -> nearkin::Result<Result<ReadLine, Skipped>> {
     let origin = raw.origin.clone();
+    let value = match (&request.args.keep_by, &raw.body) {
+        (Some(field), Ok(line)) => order_of(line, field, request.args.least),
+        _ => Vec::new(),
+    };
     let read = match request.deciding {
         Deciding::Estimate => {
             reading.sketch_varied(raw).map(|(one, variety)| (one, variety, Vec::new()))
@@ -163,7 +173,7 @@ fn read(
     let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
     let threshold = request.params.threshold();
     let repetitive = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
-    let read = ReadDocument { origin, key, signature, content, like, unread, repetitive };
+    let read = ReadDocument { origin, key, signature, content, value, like, unread, repetitive };
     Ok(Ok(ReadLine::Document(Box::new(read))))
 }
 
@@ -207,11 +217,12 @@ fn append(
 }
 
 fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
-    let ReadDocument { origin, key, signature, content, like, unread, repetitive } = document;
+    let ReadDocument { origin, key, signature, content, value, like, unread, repetitive } =
+        document;
     work.state.counts.unread += u64::from(unread);
     work.state.counts.repetitive += u64::from(repetitive.is_some());
     let (kind, other, equal_rows) = match like {
-        None => (Kind::Document, Vec::new(), 0),
+        None => (Kind::Document, value, 0),
         Some((other, equal_rows)) => (Kind::Archived, other, equal_rows),
     };
     work.state.counts.dropped_for_index += u64::from(kind == Kind::Archived);

@@ -85,6 +85,7 @@ impl<'a> Request<'a> {
         }
         let rows = args.rows.options(args.lenient);
         let format = format::choose(&args.out, files, &rows)?;
+        check_cluster_field(args, format)?;
         let [out_tmp, dropped_tmp] = [&out, &dropped].map(|path| files::unfinished(path));
         let pairs = [(&out, &dropped), (&out_tmp, &dropped), (&out, &dropped_tmp)];
         if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
@@ -145,6 +146,25 @@ impl<'a> Request<'a> {
     pub(super) fn reads_again(&self) -> bool {
         self.args.exact && self.archive.is_some()
     }
+}
+
+/// Fails if OUT cannot have more columns of this name.
+fn check_cluster_field(args: &Dedup, format: OutputFormat) -> Result<(), Failure> {
+    let Some(name) = &args.cluster_field else { return Ok(()) };
+    if format == OutputFormat::Parquet {
+        return Err(Failure::new(
+            "--cluster-field adds no columns to Parquet",
+            "write lines of JSON: --out OUT.jsonl",
+        ));
+    }
+    let is_plain = |c: char| c.is_alphanumeric() || "_-. ".contains(c);
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(Failure::new(
+            format!("--cluster-field {name:?} is no name of a column"),
+            "give letters, digits, and _",
+        ));
+    }
+    Ok(())
 }
 
 fn name_of(path: &Path) -> String {

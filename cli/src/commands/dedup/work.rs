@@ -59,6 +59,7 @@ pub(super) struct RunPlan {
     pub(super) guard: String,
     pub(super) apart: Option<PathBuf>,
     pub(super) keep: String,
+    pub(super) cluster_field: Option<String>,
     pub(super) archive: Option<ArchiveState>,
     /// The files from which the documents of the archive are read again.
     pub(super) from: Option<Vec<InputFile>>,
@@ -74,7 +75,7 @@ impl RunPlan {
             _ => None,
         };
         Ok(Self {
-            version: 5,
+            version: 6,
             files: input_files(request.files)?,
             fields: request.fields.clone(),
             rows: request.rows.clone(),
@@ -83,7 +84,11 @@ impl RunPlan {
             deciding: request.deciding,
             guard: format!("{:?}", request.guard),
             apart: request.args.apart.clone(),
-            keep: format!("{:?}", request.args.keep),
+            keep: format!(
+                "{:?} {:?} {}",
+                request.args.keep, request.args.keep_by, request.args.least
+            ),
+            cluster_field: request.args.cluster_field.clone(),
             archive,
             from: InputFile::all(&request.args.from)?,
             keeps_blank: request.keeps_blank(),

@@ -50,6 +50,11 @@ struct DroppedObject<'a> {
     shingles: Option<SharedShingles>,
     #[serde(flatten)]
     differences: Option<Differences>,
+    /// With `--cluster-field`: the number of the cluster, and of its lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster_size: Option<u32>,
     /// Whether the document that this line duplicates comes from the index (`--index`).
     in_index: bool,
     /// Whether the text has so few distinct shingles that unrelated texts look like copies.
@@ -131,7 +136,18 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
             Ok(line) => OriginalLine::Bytes(line),
             Err(reason) => unread(lines.records().ok_or_else(changed)?, reason),
         };
-        since += write(request, work, (line, b"\n"), &outcome, (&mut out, &mut dropped))?;
+        let kept = match (&request.args.cluster_field, outcomes.cluster, line) {
+            (Some(name), Some(cluster), OriginalLine::Bytes(line)) => {
+                if outcome == LineOutcome::Kept {
+                    Some(cluster.in_object(line, name)?)
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        };
+        let line = (line, kept.as_deref(), &b"\n"[..]);
+        since += write(request, work, line, &outcome, (&mut out, &mut dropped))?;
         work.state.done += 1;
         if since >= BETWEEN_CHECKPOINTS {
             since = 0;
@@ -189,7 +205,8 @@ fn open(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Packed), Fail
 
 /// Starts reading what becomes of the lines that are not written yet.
 pub(super) fn outcomes(request: &Request<'_>, work: &mut Work) -> Result<Outcomes, Failure> {
-    let by = (request.deciding, request.last_pass());
+    let has_clusters = request.args.cluster_field.is_some();
+    let by = (request.deciding, request.last_pass(), has_clusters);
     let outcomes = Outcomes::open(&work.folder, &mut work.ledger, work.state.done, by);
     outcomes.map_err(|error| work.failed(&error))
 }
@@ -217,11 +234,12 @@ pub(super) fn changed() -> Failure {
     Failure::changed_input()
 }
 
-/// Writes a line to OUT, or the reason for dropping it to DROPPED. Returns the length of the line.
+/// Writes a line to OUT, as `kept` if that is given, or the reason for dropping it to DROPPED.
+/// Returns the length of the line.
 pub(super) fn write(
     request: &Request<'_>,
     work: &mut Work,
-    (line, line_end): (OriginalLine<'_>, &[u8]),
+    (line, kept, line_end): (OriginalLine<'_>, Option<&[u8]>, &[u8]),
     outcome: &LineOutcome,
     (out, dropped): (&mut Packed, &mut Packed),
 ) -> Result<u64, Failure> {
@@ -235,7 +253,7 @@ pub(super) fn write(
     } else {
         work.state.counts.bytes_kept += bytes;
         let OriginalLine::Bytes(line) = line else { return Err(changed()) };
-        out.line(line, line_end)?;
+        out.line(kept.unwrap_or(line), line_end)?;
     }
     Ok(bytes)
 }
@@ -270,7 +288,8 @@ pub(super) fn reason(
 }
 
 fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io::Result<Vec<u8>> {
-    let Dropped { file, line, key, shingles, repetitive, equal, of_key, of, contents } = duplicate;
+    let Dropped { file, line, key, shingles, repetitive, equal, of_key, of, cluster, contents } =
+        duplicate;
     let of_shingles = match (of, &request.archive) {
         (Some(of), _) => of.shingles,
         (None, Some(archive)) => {
@@ -298,6 +317,8 @@ fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io
         contained,
         shingles: counts,
         differences,
+        cluster: cluster.map(|cluster| cluster.number),
+        cluster_size: cluster.map(|cluster| cluster.size),
         in_index: of.is_none(),
         repetitive: *repetitive,
     };

@@ -7,12 +7,13 @@
 use std::fs::File;
 use std::io;
 
-use super::format;
+use super::clusters;
 use super::outcomes::{LineOutcome, Outcomes};
 use super::packed::Packed;
 use super::request::Request;
 use super::work::Work;
 use super::write::{self, OriginalLine, changed};
+use nearkin_input::Error;
 use nearkin_input::files;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source;
@@ -81,12 +82,22 @@ pub(super) fn table(request: &Request<'_>, work: &mut Work) -> Result<(), Failur
     for path in request.files {
         let file = if path.as_os_str() == STDIN { &copy } else { path };
         let opened = source::open_table(file, &request.rows);
-        let Some(mut rows) = format::sound(opened, request.rows.lenient)? else {
+        let Some(mut rows) = Error::sound(opened, request.rows.lenient)? else {
             lost(request, work, &mut outcomes, &mut dropped)?;
             continue;
         };
         // The last line of a file may lack its end.
         let end = if rows.header_end.is_empty() { b"\n".to_vec() } else { rows.header_end.clone() };
+        let cluster_field = request.args.cluster_field.as_deref();
+        let delimiter = rows.delimiter();
+        if let Some(name) = cluster_field.filter(|_| !has_header && !rows.header.is_empty()) {
+            let size = format!("{name}_size");
+            if rows.has_column(name) || rows.has_column(&size) {
+                return Err(clusters::taken(name));
+            }
+            let mark = char::from(delimiter);
+            rows.header.extend_from_slice(format!("{mark}{name}{mark}{size}").as_bytes());
+        }
         if !has_header {
             out.line(&rows.header, if rows.header.is_empty() { b"" } else { &end })?;
             has_header = true;
@@ -113,8 +124,10 @@ pub(super) fn table(request: &Request<'_>, work: &mut Work) -> Result<(), Failur
             } else {
                 OriginalLine::Bytes(bytes)
             };
-            let to = (&mut out, &mut dropped);
-            write::write(request, work, (line, line_end), &outcome, to)?;
+            let cluster = outcomes.cluster.filter(|_| cluster_field.is_some());
+            let kept = cluster.map(|cluster| cluster.in_row(bytes, delimiter));
+            let (line, to) = ((line, kept.as_deref(), line_end), (&mut out, &mut dropped));
+            write::write(request, work, line, &outcome, to)?;
             step(work, &progress)?;
         }
     }
