@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use nearkin::Signature;
+use nearkin::shards::components;
 use rayon::prelude::*;
 
 use super::choices::Choice;
@@ -131,6 +132,45 @@ impl Sample {
         let rows = |key: &Vec<u8>| self.places.get(key).map(|place| &self.rows[*place]);
         let known = pairs.iter().filter_map(|(a, b)| Some((rows(a)?, rows(b)?)));
         known.map(|(a, b)| Agreement::compare(a, b)).collect()
+    }
+}
+
+/// Pairs of documents of which some are known to be copies.
+pub(super) struct Known {
+    pub(super) agreements: Vec<Agreement>,
+    /// For each number of equal rows, how many pairs of these documents have it that are not
+    /// connected by known pairs. Counted on a sample, and scaled up.
+    pub(super) strangers: Vec<f64>,
+}
+
+impl Sample {
+    /// Compares the known pairs, and the documents that they name with each other.
+    pub(super) fn known(&self, pairs: &[Pair], choice: &Choice) -> Known {
+        let place = |key: &Vec<u8>| self.places.get(key).copied();
+        let found = pairs.iter().filter_map(|(a, b)| Some((place(a)?, place(b)?)));
+        let named = components(found);
+        let queries = named.len().min(QUERIES_MAX);
+        let none = || vec![0_u64; choice.params.hashes() + 1];
+        let counted = (0..queries).into_par_iter().map(|query| {
+            let mut counts = none();
+            let (one, group) = named[query * named.len() / queries];
+            for (other, _) in named.iter().filter(|(_, others)| *others != group) {
+                let agreement = Agreement::compare(&self.rows[one], &self.rows[*other]);
+                counts[agreement.equal_rows(choice) as usize] += 1;
+            }
+            counts
+        });
+        let sum = |mut sums: Vec<u64>, counts: Vec<u64>| {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            sums
+        };
+        // Each pair of two queries is counted twice.
+        let scale = named.len() as f64 / queries.max(1) as f64 / 2.0;
+        let counts = counted.reduce(none, sum);
+        Known {
+            agreements: self.agreements(pairs),
+            strangers: counts.into_iter().map(|count| count as f64 * scale).collect(),
+        }
     }
 }
 
