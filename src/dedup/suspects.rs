@@ -73,3 +73,35 @@ pub(super) fn together(mut rest: &[Suspect]) -> impl Iterator<Item = &[Suspect]>
         (count > 0).then_some(some)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_takes_part_once_and_equal_ones_do_not() {
+        let mut suspects = Suspects::default();
+        suspects.add_dropped(7, 2, [9, 9, 9]);
+        suspects.add_dropped(5, 3, [4, 6, 4]);
+        suspects.add_dropped(4, 3, [5, 6, 5]);
+        suspects.add(8, Some(5), 1);
+        suspects.add(5, None, 4);
+        let (all, shingles) = suspects.sorted();
+        let found: Vec<_> = all.iter().map(|one| (one.rank, one.of)).collect();
+        assert_eq!(found, [(3, None), (4, Some(3)), (5, Some(3)), (8, Some(5))]);
+        assert_eq!(shingles, 6 + 5 + 4 + 1);
+    }
+
+    #[test]
+    fn many_or_large_ones_are_not_fetched_together() {
+        let sizes = |count: u64, shingles: u32| {
+            let mut suspects = Suspects::default();
+            (0..count).for_each(|rank| suspects.add(rank, None, shingles));
+            together(&suspects.sorted().0).map(<[_]>::len).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(2_050, 9), [1_024, 1_024, 2]);
+        assert_eq!(sizes(5, 3 << 20), [2, 2, 1]);
+        assert_eq!(sizes(2, u32::MAX), [1, 1]);
+        assert!(sizes(0, 9).is_empty());
+    }
+}
