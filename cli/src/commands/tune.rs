@@ -159,6 +159,7 @@ fn read(
     drop(progress);
     skips.finish();
     skips.judge(&reading)?;
+    sample.offered = kept.offered;
     for (key, signature) in kept.documents {
         sample.add(key, &signature);
     }

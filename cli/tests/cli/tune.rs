@@ -50,7 +50,7 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     assert!((0.7..=0.9).contains(&threshold), "{threshold}");
     assert!(one["known_found"].as_f64().unwrap() > 0.9, "{one}");
     assert_eq!(one["sampled"], 350);
-    ran.says(&["from your pairs: ", "of the pairs of these documents that do"]);
+    ran.says(&["from your pairs: ", "of the pairs of your documents and any others"]);
     // A real index with the recommended parameters finds exactly the reported fraction of the known
     // pairs.
     let given = format!(

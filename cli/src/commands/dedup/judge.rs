@@ -41,8 +41,11 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     written.map_err(|error| work.failed(&error))?;
     apart::write(request, work)?;
     let apart = |numbers| {
-        let is = |one: &&Verdict| matches!(one, Verdict::Apart { in_numbers, .. } if *in_numbers == numbers);
-        verdicts.iter().filter(is).count() as u64
+        let is_so = |one: &&Verdict| match one {
+            Verdict::Apart { in_numbers, .. } => *in_numbers == numbers,
+            _ => false,
+        };
+        verdicts.iter().filter(is_so).count() as u64
     };
     let (in_numbers, in_rare) = (apart(true), apart(false));
     let counts = &mut work.state.counts;

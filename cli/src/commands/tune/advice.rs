@@ -47,9 +47,13 @@ const UNSEEN_MIN: f64 = 0.005;
 const SIGNS_MIN: f64 = 0.1;
 
 /// Letters that look like Latin ones: Cyrillic, then Greek.
-const LOOK_ALIKES: &str = "\u{430}\u{435}\u{43e}\u{440}\u{441}\u{443}\u{445}\u{456}\u{458}\u{455}\u{410}\u{412}\u{415}\u{41a}\u{41c}\
-     \u{41d}\u{41e}\u{420}\u{421}\u{422}\u{425}\u{3bf}\u{391}\u{392}\u{395}\u{397}\u{399}\u{39a}\u{39c}\u{39d}\
-     \u{39f}\u{3a1}\u{3a4}\u{3a5}\u{3a7}";
+const LOOK_ALIKES: [char; 36] = [
+    '\u{430}', '\u{435}', '\u{43e}', '\u{440}', '\u{441}', '\u{443}', '\u{445}', '\u{456}',
+    '\u{458}', '\u{455}', '\u{410}', '\u{412}', '\u{415}', '\u{41a}', '\u{41c}', '\u{41d}',
+    '\u{41e}', '\u{420}', '\u{421}', '\u{422}', '\u{425}', '\u{3bf}', '\u{391}', '\u{392}',
+    '\u{395}', '\u{397}', '\u{399}', '\u{39a}', '\u{39c}', '\u{39d}', '\u{39f}', '\u{3a1}',
+    '\u{3a4}', '\u{3a5}', '\u{3a7}', '\u{396}',
+];
 /// Characters of scripts without spaces that stand for a word, on average.
 const CHARS_OF_WORD: u32 = 2;
 
@@ -152,8 +156,7 @@ fn is_unspaced(char: char) -> bool {
 
 /// Whether a word has Latin letters beside letters of other scripts that look like Latin ones.
 fn has_look_alikes(word: &str) -> bool {
-    word.contains(|char| LOOK_ALIKES.contains(char))
-        && word.contains(|char: char| char.is_ascii_alphabetic())
+    word.contains(LOOK_ALIKES) && word.contains(|char: char| char.is_ascii_alphabetic())
 }
 
 /// Whether a word shows a typical OCR error: a digit or a symbol such as a vertical bar between

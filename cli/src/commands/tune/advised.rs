@@ -135,8 +135,8 @@ fn causes(
     }
     if unspaced * 2 >= texts && matches!(shingles, Shingles::Words(..=5)) {
         output.line(format_args!(
-            "script: {unspaced} of {texts} texts have no spaces between words, and {shingles} are as \
-             many characters; --shingles words:8 holds more"
+            "script: {unspaced} of {texts} texts have no spaces between words, and {shingles} are \
+             as many characters; --shingles words:8 holds more"
         ))?;
     }
     if look_alikes > 0 {

@@ -43,8 +43,8 @@ pub(super) fn pairs(path: &Path) -> Result<Vec<Pair>, Failure> {
     Ok(pairs)
 }
 
-/// The parameters for known pairs. If no threshold was given, it is the one at which the pairs found
-/// are most nearly the known ones.
+/// The parameters for known pairs. If no threshold was given, it is the one at which the pairs
+/// found are most nearly the known ones.
 pub(super) fn params(
     given: &Given,
     params: Params,
@@ -72,8 +72,8 @@ pub(super) fn params(
     }
     let Found { threshold, recall, precision } = best(&known, &choice);
     output::note(format!(
-        "threshold {threshold}, from your pairs: {:.0} % of them reach it; of the pairs of these \
-         documents that do, {:.0} % are yours",
+        "threshold {threshold}, from your pairs: {:.0} % of them reach it; of the pairs \
+         of your documents and any others that do, {:.0} % are yours",
         100.0 * recall,
         100.0 * precision
     ));
