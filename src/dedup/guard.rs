@@ -186,10 +186,11 @@ impl Judge {
             for (suspect, document) in some.iter().zip(self.documents(some, fetch)?) {
                 let Some(document) = document else { continue };
                 match suspect.of {
-                    Some(of) => {
-                        judged(suspect.rank, self.decide(suspect.rank, &document, of, fetch)?)
-                    }
                     None => self.keep(suspect.rank, &document),
+                    Some(of) => {
+                        let judgement = self.decide(suspect.rank, &document, of, fetch)?;
+                        judged(suspect.rank, judgement);
+                    }
                 }
             }
         }

@@ -65,7 +65,9 @@ fn judged(texts: &[String], shingles: Shingles, guard: Guard, turned: bool) -> J
         dropped.reverse();
     }
     let mut suspects = Suspects::default();
-    dropped.into_iter().for_each(|(at, of, counts)| suspects.add_dropped(at, of, counts));
+    for (at, of, counts) in dropped {
+        suspects.add_dropped(at, of, counts);
+    }
     let place = |rank: u64| usize::try_from(rank).unwrap();
     let mut result = Judged {
         dropped_for: decided.iter().map(|one| one.map(|one| place(one.of))).collect(),
