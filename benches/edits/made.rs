@@ -278,19 +278,16 @@ pub(crate) fn counted_pages(texts: &[String], mut seed: u64) -> Made {
     made
 }
 
-/// Eight pages, each a hundred times with small edits, among 600 others. No two of these pages
-/// have a part of the texts in common.
+/// Eight pages, each a hundred times with small edits, among 800 others.
 pub(crate) fn mirrored_pages(texts: &[String], mut seed: u64) -> Made {
     let state = &mut seed;
     let mut made = Made::default();
-    let all: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
-    let (others, mirrored) = all.split_at((600 * 150).min(all.len()));
-    for page in others.chunks(150) {
-        made.push(page.join(" "), None);
+    for _ in 0..800 {
+        made.push(words(texts, 150, state), None);
     }
-    for page in mirrored.chunks(mirrored.len() / 8).take(8) {
+    for _ in 0..8 {
         let count = 100 << below(state, 3);
-        let (page, first) = (page[..count.min(page.len())].join(" "), made.texts.len());
+        let (page, first) = (words(texts, count, state), made.texts.len());
         let edits = [
             Edit::Typos(2),
             Edit::WordsReplaced(1),
