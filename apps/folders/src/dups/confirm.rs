@@ -87,12 +87,7 @@ pub(super) fn groups(
     let reading = Reading::new(index.sketcher(), Fields::text("id", "text"));
     let originals = Originals::new(reading, &[], &RowOptions::default())?;
     let files = Files { index, originals, keys };
-    let mut suspects = Suspects::default();
-    for (at, leader) in &leaders {
-        let signature = keys.get(at).map(|key| index.signature(key)).transpose()?.flatten();
-        let shingles = signature.map_or(0, |signature| signature.shingle_count());
-        suspects.add(*at as u64, leader.map(|of| of as u64), shingles);
-    }
+    let suspects = suspects(&files, &leaders)?;
     let mut judge =
         Judge::new(guard, Alike::similar(threshold), suspects).cancel_if(interrupt::came);
     if !references.is_empty() {
@@ -178,6 +173,21 @@ fn like_another(
         }
     }
     Ok(best)
+}
+
+/// All files that are compared, each with the one that the estimate found it to be like.
+fn suspects(
+    files: &Files<'_>,
+    leaders: &BTreeMap<usize, Option<usize>>,
+) -> Result<Suspects, Failure> {
+    let mut suspects = Suspects::default();
+    for (at, leader) in leaders {
+        let key = files.keys.get(at);
+        let signature = key.map(|key| files.index.signature(key)).transpose()?.flatten();
+        let shingles = signature.map_or(0, |signature| signature.shingle_count());
+        suspects.add(*at as u64, leader.map(|of| of as u64), shingles);
+    }
+    Ok(suspects)
 }
 
 fn place(rank: u64) -> usize {

@@ -226,6 +226,7 @@ impl Measured {
             0 => return None,
             _ => [1, 5, 9].map(|part| at(part).unwrap_or(0)),
         };
+        let ends: Vec<_> = looks.iter().map(|one| (one.signs.words(), one.ends)).collect();
         Some(Self {
             texts: looks.len(),
             words: middle,
@@ -237,9 +238,7 @@ impl Measured {
             signs: share(sum(|one| one.signs.count()), sum(|one| one.words)),
             unseen: signs::unseen(looks.iter().map(|one| one.signs)),
             numbered: signs::numbered(looks.iter().map(|one| one.signs)),
-            boilerplate: boilerplate::texts_with(
-                looks.iter().map(|one| (one.signs.words(), one.ends)),
-            ),
+            boilerplate: boilerplate::texts_with(&ends),
             unspaced: looks.iter().filter(|one| one.is_unspaced()).count(),
             look_alikes: looks.iter().filter(|one| one.has_look_alikes).count(),
         })

@@ -30,18 +30,20 @@ pub(super) fn ends(text: &str) -> Ends {
 
 /// Number of different texts that have a sentence of many others. Each text comes with a hash of
 /// its words: copies count once.
-pub(super) fn texts_with(texts: impl Iterator<Item = (u64, Ends)> + Clone) -> usize {
+pub(super) fn texts_with(texts: &[(u64, Ends)]) -> usize {
     let distinct = || {
         let mut seen = HashSet::new();
-        texts.clone().filter(move |(words, _)| seen.insert(*words)).map(|(_, ends)| {
-            let ends: HashSet<u64> = ends.into_iter().filter(|end| *end != 0).collect();
+        texts.iter().filter(move |(words, _)| seen.insert(*words)).map(|(_, ends)| {
+            let ends: HashSet<u64> = ends.iter().copied().filter(|end| *end != 0).collect();
             ends
         })
     };
     let (mut counts, mut all) = (HashMap::<u64, usize>::new(), 0_usize);
     for ends in distinct() {
         all += 1;
-        ends.into_iter().for_each(|end| *counts.entry(end).or_default() += 1);
+        for end in ends {
+            *counts.entry(end).or_default() += 1;
+        }
     }
     let is_common = |end: &u64| {
         let count = counts.get(end).copied().unwrap_or(0);
@@ -64,7 +66,7 @@ mod tests {
                 text.hash(&mut hash);
                 (hash.finish(), ends(text))
             });
-            texts_with(hashed)
+            texts_with(&hashed.collect::<Vec<_>>())
         };
         let with_notice = |at: usize| own(at) + if at % 5 == 0 { notice } else { "" };
         assert_eq!(count((0..100).map(with_notice).collect()), 20);

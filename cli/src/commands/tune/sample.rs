@@ -152,7 +152,9 @@ impl Sample {
         let found = pairs.iter().filter_map(|(a, b)| Some((place(a)?, place(b)?)));
         let named = components(found);
         let mut group_of = vec![None; self.rows.len()];
-        named.iter().for_each(|(place, group)| group_of[*place] = Some(*group));
+        for (place, group) in &named {
+            group_of[*place] = Some(*group);
+        }
         let queries = named.len().min(QUERIES_MAX);
         // Two counts for each number of equal rows: pairs with a document that is not named, and
         // with one that is.
