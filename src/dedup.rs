@@ -10,6 +10,7 @@ mod duplicate;
 mod fresh;
 mod guard;
 mod settings;
+mod suspects;
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -24,7 +25,8 @@ pub use against::{Against, Verified};
 use cache::Cache;
 pub use duplicate::{Duplicate, Evidence};
 use fresh::Fresh;
-pub use guard::{Apart, Judge, Judgement};
+pub use guard::{Apart, FetchRanks, Judge, Judgement};
+pub use suspects::Suspects;
 
 /// Maximum number of candidates that are compared to confirm a duplicate.
 const CANDIDATES_MAX: usize = 32;
@@ -426,8 +428,7 @@ impl<'a> Dedup<'a> {
                 &*stored
             };
             let Some(overlap) = alike.overlap(document, other) else { continue };
-            let counts = (document.shingle_hashes().len(), other.shingle_hashes().len());
-            let reason = Duplicate::exact(*rank, overlap, counts);
+            let reason = Duplicate::between(*rank, overlap, (document, other));
             if reason.is_better_than(best.as_ref()) {
                 // From here on, only candidates that are at least as similar matter.
                 alike = reason.or_better(alike);

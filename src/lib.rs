@@ -174,7 +174,8 @@ mod sync;
 mod wal;
 
 pub use dedup::{
-    Against, Apart, Dedup, Duplicate, Evidence, FetchByRank, Judge, Judgement, LookedUp, Verified,
+    Against, Apart, Dedup, Duplicate, Evidence, FetchByRank, FetchRanks, Judge, Judgement,
+    LookedUp, Suspects, Verified,
 };
 pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{

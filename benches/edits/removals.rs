@@ -4,13 +4,13 @@
 //! `cargo bench --bench edits -- removals`; a number behind it is the seed of made documents and
 //! hash functions.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
 
 use nearkin::{
     Admit, Alike, Decision, Dedup, Guard, Index, Judge, Judgement, Newcomer, Original, Params,
-    Preset, Sketcher,
+    Preset, Sketcher, Suspects,
 };
 
 use super::brute_force::{Verdict, judge};
@@ -323,31 +323,24 @@ fn guarded(
 ) -> Result<Vec<usize>, Box<dyn Error>> {
     let documents = texts.iter().map(|text| sketcher.detailed_text(text));
     let documents: Vec<Original> = documents.collect::<Result<_, _>>()?;
-    let is_whole =
-        |at: usize| documents[at].shingle_hashes() == documents[found[at]].shingle_hashes();
-    let dropped = (0..found.len()).filter(|at| found[*at] != *at && !is_whole(*at));
-    let parts: BTreeSet<usize> = dropped.flat_map(|at| [at, found[at]]).collect();
-    let runs = parts.iter().map(|at| documents[*at].shingle_hashes().len() as u64).sum();
-    let mut judge = Judge::new(Guard::Rare, Alike::similar(setting.threshold), runs);
-    for at in &parts {
-        judge.count(&documents[*at]);
+    let mut suspects = Suspects::default();
+    for (at, of) in found.iter().enumerate().filter(|(at, of)| at != *of) {
+        let sets = [at, *of].map(|at| documents[at].shingle_hashes());
+        let [own, other] = sets.map(|set| u32::try_from(set.len()).unwrap_or(u32::MAX));
+        let shared = if sets[0] == sets[1] { own } else { 0 };
+        suspects.add_dropped(at as u64, *of as u64, [own, other, shared]);
     }
-    let fetch = &mut |rank: u64| {
-        let document = documents.get(usize::try_from(rank).unwrap_or(usize::MAX));
-        Ok(document.cloned())
-    };
+    let place = |rank: u64| usize::try_from(rank).unwrap_or(usize::MAX);
+    let mut fetch =
+        |ranks: &[u64]| Ok(ranks.iter().map(|rank| documents.get(place(*rank)).cloned()).collect());
     let mut kept_for = found.to_vec();
-    for at in parts {
-        if found[at] == at {
-            judge.keep(at as u64, &documents[at]);
-            continue;
-        }
-        match judge.decide(at as u64, &documents[at], found[at] as u64, fetch)? {
-            Judgement::Stands => {}
-            Judgement::CopyOf(copy) => kept_for[at] = usize::try_from(copy.of)?,
-            Judgement::Kept(_) => kept_for[at] = at,
-        }
-    }
+    let mut judge = Judge::new(Guard::Rare, Alike::similar(setting.threshold), suspects);
+    judge.run(&mut fetch, &mut |rank, judgement| {
+        kept_for[place(rank)] = match judgement {
+            Judgement::CopyOf(copy) => place(copy.of),
+            _ => place(rank),
+        };
+    })?;
     Ok(kept_for)
 }
 

@@ -118,8 +118,7 @@ impl Against {
                 continue;
             };
             let Some(overlap) = alike.overlap(document, &other) else { continue };
-            let counts = (document.shingle_hashes().len(), other.shingle_hashes().len());
-            let reason = Duplicate::exact(Key::from(found.key), overlap, counts);
+            let reason = Duplicate::between(Key::from(found.key), overlap, (document, &other));
             if reason.is_better_than(verified.duplicate.as_ref()) {
                 alike = reason.or_better(self.alike);
                 let is_whole = reason.is_whole();

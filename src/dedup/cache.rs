@@ -22,10 +22,14 @@ pub(super) struct Cache {
 }
 
 impl Cache {
+    pub(super) fn cached(&self, rank: u64) -> Option<Arc<Original>> {
+        self.documents.get(&rank).map(Arc::clone)
+    }
+
     /// The document of a rank; fetched if it is not here.
     pub(super) fn get(&mut self, rank: u64, fetch: &mut FetchByRank<'_>) -> Result<Arc<Original>> {
-        if let Some(document) = self.documents.get(&rank) {
-            return Ok(Arc::clone(document));
+        if let Some(document) = self.cached(rank) {
+            return Ok(document);
         }
         let Some(document) = fetch(rank)? else {
             return Err(Error::invalid(format!(

@@ -1,6 +1,6 @@
 //! The reason why a document is dropped: which document it duplicates, and the evidence.
 
-use crate::{Alike, Overlap, Params};
+use crate::{Alike, Original, Overlap, Params};
 
 /// The reason why a document is dropped. `K` identifies the other document: the rank of a kept one
 /// ([`Dedup`](crate::Dedup)), or a key of the index ([`Against`](crate::Against)).
@@ -40,10 +40,10 @@ pub enum Evidence {
 }
 
 impl<K> Duplicate<K> {
-    /// An exact decision; `counts` are the shingles of the dropped and of the other document.
-    pub(super) fn exact(of: K, overlap: Overlap, counts: (usize, usize)) -> Self {
-        let [own, other] =
-            [counts.0, counts.1].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    /// An exact decision on the first of two documents.
+    pub(super) fn between(of: K, overlap: Overlap, pair: (&Original, &Original)) -> Self {
+        let count = |one: &Original| u32::try_from(one.shingle_hashes().len()).unwrap_or(u32::MAX);
+        let [own, other] = [pair.0, pair.1].map(count);
         let Overlap { shared, similarity, containment, .. } = overlap;
         let evidence = Evidence::Shingles { own, other, shared };
         Self { of, similarity, containment: Some(containment), evidence }

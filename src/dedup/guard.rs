@@ -2,12 +2,14 @@
 //! or in what is rare, is no copy. Defined in `docs/guide/DEDUP.md`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::cache::Cache;
 use super::counts::Counts;
-use super::{Duplicate, FetchByRank};
+use super::suspects::{Suspect, Suspects, together};
+use super::{Duplicate, cancelled};
 use crate::keyed::RandomState;
-use crate::{Alike, Guard, Original, Overlap, Result};
+use crate::{Alike, Conditions, Guard, Original, Overlap, Result};
 
 /// A run of words that at most this many documents have is rare.
 const RARE_DOCUMENTS_MAX: u32 = 4;
@@ -50,37 +52,76 @@ pub enum Apart {
     },
 }
 
-/// What becomes of a document that is similar to a kept one.
+/// A closure that returns the documents of several ranks, in their order; `None` for each that is
+/// not at hand.
+pub type FetchRanks<'a> = dyn FnMut(&[u64]) -> Result<Vec<Option<Original>>> + 'a;
+
+/// What becomes of a document that was dropped for another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judgement {
-    /// It stays dropped, for the document it was dropped for.
-    Stands,
-    /// It is dropped as a copy of this other document.
+    /// It is a copy of this document: of the one that it was dropped for, or of another one.
     CopyOf(Duplicate),
-    /// It is kept: it differs from the document that it is similar to.
-    Kept(Apart),
+    /// It is kept, because it differs from the document that it is similar to.
+    Kept {
+        /// What sets the two apart.
+        apart: Apart,
+        /// The document that it was dropped for.
+        similar_to: Duplicate,
+    },
+    /// It is kept, because no document that was found is similar to it by its shingles.
+    Unlike,
 }
 
-/// Judges what [`Dedup`](crate::Dedup) dropped, and keeps what a [`Guard`] protects.
+/// Judges what was dropped, and keeps what a [`Guard`] protects.
 ///
-/// All documents that were dropped, and those they were dropped for, take part, with their details
-/// ([`Sketcher::detailed_text`](crate::Sketcher::detailed_text)): first [`Judge::count`] sees each
-/// of them, in any order; then, in ascending order of rank, [`Judge::keep`] each kept one and
-/// [`Judge::decide`] each dropped one. A document is dropped if it is similar to a kept one and not
-/// set apart from it; so each dropped document still has such a one. The result depends on the
-/// documents and their ranks only.
+/// The documents of a [`Suspects`] take part, with their details
+/// ([`Sketcher::detailed_text`](crate::Sketcher::detailed_text)). [`Judge::run`] reads them twice:
+/// first it counts the runs of words of all, then it decides on each, in ascending order of rank. A
+/// document stays dropped if it is similar to a kept one and not set apart from it; so each dropped
+/// document still has such a one. The result depends on the documents and their ranks only.
 ///
 /// Memory: 4 bytes for each run of words that is counted, at most 128 MiB (beyond, a fixed sample
 /// of all runs is counted), 64 MiB of documents, and some 350 bytes for each kept document.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// use nearkin::{Apart, Guard, Judge, Judgement, Original, Params, Shingles, Sketcher, Suspects};
+///
+/// let params = Params::for_threshold(0.6).shingles(Shingles::Words(1)).build()?;
+/// let sketcher = Sketcher::new(&params);
+/// let texts = ["pay 40 euros for the lessons of March", "pay 55 euros for the lessons of March"];
+/// let documents: Vec<Original> =
+///     texts.iter().map(|text| sketcher.detailed_text(text)).collect::<Result<_, _>>()?;
+///
+/// // The second one was dropped for the first one: both have 8 shingles, and share 7 of them.
+/// let mut suspects = Suspects::default();
+/// suspects.add_dropped(1, 0, [8, 8, 7]);
+/// let mut fetch = |ranks: &[u64]| {
+///     Ok(ranks.iter().map(|rank| documents.get(*rank as usize).cloned()).collect())
+/// };
+/// let mut kept = Vec::new();
+/// Judge::new(Guard::Rare, 0.6, suspects).run(&mut fetch, &mut |rank, judgement| {
+///     if let Judgement::Kept { apart, .. } = judgement {
+///         kept.push((rank, apart));
+///     }
+/// })?;
+/// assert_eq!(kept, [(1, Apart::Numbers)]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Judge {
     guard: Guard,
     alike: Alike,
+    suspects: Vec<Suspect>,
+    names_most_similar: bool,
     counts: Counts,
     /// The last kept document with a run, as a position in `chains`.
     last: HashMap<u64, u32, RandomState>,
     /// A rank, and the position of the document before it with the same run.
     chains: Vec<(u64, u32)>,
     cache: Cache,
+    /// Only how a run is stopped.
+    stopping: Conditions<'static>,
 }
 
 impl std::fmt::Debug for Judge {
@@ -90,27 +131,123 @@ impl std::fmt::Debug for Judge {
 }
 
 impl Judge {
-    /// Starts. `alike` is the condition by which documents were dropped; `runs` the expected number
-    /// of runs to count: about one for each word of the documents.
-    pub fn new(guard: Guard, alike: impl Into<Alike>, runs: u64) -> Self {
-        let (last, chains, cache) = (HashMap::default(), Vec::new(), Cache::default());
+    /// Starts. `alike` is the condition by which documents were dropped.
+    pub fn new(guard: Guard, alike: impl Into<Alike>, suspects: Suspects) -> Self {
+        let (suspects, shingles) = suspects.sorted();
         Self {
             guard,
             alike: alike.into().to_decide(),
-            counts: Counts::new(runs),
-            last,
-            chains,
-            cache,
+            suspects,
+            names_most_similar: false,
+            counts: Counts::new(shingles),
+            last: HashMap::default(),
+            chains: Vec::new(),
+            cache: Cache::default(),
+            stopping: Conditions::default(),
         }
     }
 
-    /// Counts the runs of a document that takes part. Each is counted once.
-    pub fn count(&mut self, document: &Original) {
-        document.runs().iter().for_each(|run| self.counts.add(*run));
+    /// Looks for a more similar document also where a document is a copy of the one that it was
+    /// dropped for. Costs up to twelve comparisons for each dropped document.
+    #[must_use]
+    pub fn name_most_similar(mut self) -> Self {
+        self.names_most_similar = true;
+        self
+    }
+
+    /// Ends a run with `Cancelled` as soon as this returns true. It is called before each document.
+    #[must_use]
+    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.stopping = self.stopping.cancel_if(cancel);
+        self
+    }
+
+    /// Judges all suspects. `judged` gets each dropped one, in ascending order of rank.
+    ///
+    /// `fetch` returns the documents of several ranks, as far as they are at hand: the others take
+    /// no part, and are not judged. A document is fetched twice or, if it is compared with others,
+    /// more often, unless it is in the cache.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fetch`; `Cancelled`.
+    pub fn run(
+        &mut self,
+        fetch: &mut FetchRanks<'_>,
+        judged: &mut dyn FnMut(u64, Judgement),
+    ) -> Result<()> {
+        let suspects = std::mem::take(&mut self.suspects);
+        for some in together(&suspects) {
+            for document in self.documents(some, fetch)?.iter().flatten() {
+                document.runs().iter().for_each(|run| self.counts.add(*run));
+            }
+        }
+        for some in together(&suspects) {
+            for (suspect, document) in some.iter().zip(self.documents(some, fetch)?) {
+                let Some(document) = document else { continue };
+                match suspect.of {
+                    None => self.keep(suspect.rank, &document),
+                    Some(of) => {
+                        let judgement = self.decide(suspect.rank, &document, of, fetch)?;
+                        judged(suspect.rank, judgement);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What two documents have in common, if they are similar and nothing sets them apart.
+    pub fn overlap(&self, one: &Original, other: &Original) -> Option<Overlap> {
+        let overlap = self.alike.overlap(one, other)?;
+        self.between(one, other).is_none().then_some(overlap)
+    }
+
+    /// The documents of suspects. Those that are not cached are fetched at once.
+    fn documents(
+        &mut self,
+        some: &[Suspect],
+        fetch: &mut FetchRanks<'_>,
+    ) -> Result<Vec<Option<Arc<Original>>>> {
+        let cached = some.iter().map(|suspect| self.cache.cached(suspect.rank));
+        let mut documents: Vec<Option<Arc<Original>>> = cached.collect();
+        let missing = || (0..some.len()).zip(&documents).filter(|(_, one)| one.is_none());
+        let places: Vec<usize> = missing().map(|(at, _)| at).collect();
+        let ranks: Vec<u64> = places.iter().map(|at| some[*at].rank).collect();
+        for (at, document) in places.into_iter().zip(self.fetched(&ranks, fetch)?) {
+            documents[at] = document;
+        }
+        Ok(documents)
+    }
+
+    fn fetched(
+        &mut self,
+        ranks: &[u64],
+        fetch: &mut FetchRanks<'_>,
+    ) -> Result<Vec<Option<Arc<Original>>>> {
+        if self.stopping.stop.is_due() {
+            return Err(cancelled());
+        }
+        let fetched = if ranks.is_empty() { Vec::new() } else { fetch(ranks)? };
+        let shared: Vec<_> = fetched.into_iter().map(|one| one.map(Arc::new)).collect();
+        for (rank, document) in ranks.iter().zip(&shared) {
+            if let Some(document) = document {
+                self.cache.put(*rank, Arc::clone(document));
+            }
+        }
+        Ok(shared)
+    }
+
+    /// The document of a rank, if it is at hand.
+    fn get(&mut self, rank: u64, fetch: &mut FetchRanks<'_>) -> Result<Option<Arc<Original>>> {
+        match self.cache.cached(rank) {
+            Some(document) => Ok(Some(document)),
+            None => Ok(self.fetched(&[rank], fetch)?.pop().flatten()),
+        }
     }
 
     /// Takes note of a kept document, so that later ones are compared with it.
-    pub fn keep(&mut self, rank: u64, document: &Original) {
+    fn keep(&mut self, rank: u64, document: &Original) {
         for (_, run) in self.found_by(document) {
             let Ok(at) = u32::try_from(self.chains.len()) else { return };
             let before = self.last.insert(run, at).unwrap_or(NONE);
@@ -118,66 +255,48 @@ impl Judge {
         }
     }
 
-    /// Decides on a document that was dropped for the one of the rank `of`. `fetch` returns the
-    /// document of a rank that takes part. A decision on a document without details stands.
-    ///
-    /// # Errors
-    ///
-    /// `Invalid` if `fetch` has no document for a rank, and the errors of `fetch`.
-    pub fn decide(
+    /// Decides on a document that was dropped for the one of the rank `of`.
+    fn decide(
         &mut self,
         rank: u64,
         document: &Original,
         of: u64,
-        fetch: &mut FetchByRank<'_>,
+        fetch: &mut FetchRanks<'_>,
     ) -> Result<Judgement> {
-        let other = self.cache.get(of, fetch)?;
-        let apart = self.between(document, &other);
-        let Some(apart) = apart else { return Ok(Judgement::Stands) };
-        if let Some(best) = self.find(document, Some(of), fetch)? {
+        let (mut apart, mut best) = (None, None);
+        if let Some(other) = self.get(of, fetch)?
+            && let Some(overlap) = self.alike.overlap(document, &other)
+        {
+            let similar_to = Duplicate::between(of, overlap, (document, &other));
+            match self.between(document, &other) {
+                Some(found) => apart = Some((found, similar_to)),
+                None => best = Some(similar_to),
+            }
+        }
+        if best.is_none() || self.names_most_similar {
+            best = self.find(document, of, best, fetch)?;
+        }
+        if let Some(best) = best {
             return Ok(Judgement::CopyOf(best));
         }
         self.keep(rank, document);
-        Ok(Judgement::Kept(apart))
+        let kept = |(apart, similar_to)| Judgement::Kept { apart, similar_to };
+        Ok(apart.map_or(Judgement::Unlike, kept))
     }
 
-    /// What a document has in common with that of a rank, by their shingles; `None` if they are not
-    /// similar.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Judge::decide`].
-    pub fn overlap(
-        &mut self,
-        document: &Original,
-        of: u64,
-        fetch: &mut FetchByRank<'_>,
-    ) -> Result<Option<Overlap>> {
-        let other = self.cache.get(of, fetch)?;
-        Ok(self.alike.overlap(document, &other))
-    }
-
-    /// The most similar of the kept documents that a document is a copy of, except `except`.
+    /// The most similar of `best` and the kept documents that a document is a copy of, except `of`.
     /// Compares it with up to twelve that share its least frequent runs.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Judge::decide`].
-    pub fn find(
+    fn find(
         &mut self,
         document: &Original,
-        except: Option<u64>,
-        fetch: &mut FetchByRank<'_>,
+        except: u64,
+        mut best: Option<Duplicate>,
+        fetch: &mut FetchRanks<'_>,
     ) -> Result<Option<Duplicate>> {
-        let mut best = None::<Duplicate>;
         for of in self.candidates(document, except) {
-            let other = self.cache.get(of, fetch)?;
-            let Some(overlap) = self.alike.overlap(document, &other) else { continue };
-            if self.between(document, &other).is_some() {
-                continue;
-            }
-            let counts = (document.shingle_hashes().len(), other.shingle_hashes().len());
-            let reason = Duplicate::exact(of, overlap, counts);
+            let Some(other) = self.get(of, fetch)? else { continue };
+            let Some(overlap) = self.overlap(document, &other) else { continue };
+            let reason = Duplicate::between(of, overlap, (document, &other));
             if reason.is_better_than(best.as_ref()) {
                 best = Some(reason);
             }
@@ -211,7 +330,7 @@ impl Judge {
 
     /// Kept documents that share the most of these runs, without `except`. The fewer documents have
     /// a run, the more it counts.
-    fn candidates(&self, document: &Original, except: Option<u64>) -> Vec<u64> {
+    fn candidates(&self, document: &Original, except: u64) -> Vec<u64> {
         let mut shared: Vec<(u64, u32)> = Vec::new();
         for (count, run) in self.found_by(document) {
             let mut at = self.last.get(&run).copied().unwrap_or(NONE);
@@ -225,7 +344,7 @@ impl Judge {
         let of_one = shared.chunk_by(|one, other| one.0 == other.0);
         let weight = |of_one: &[(u64, u32)]| of_one.iter().map(|(_, weight)| weight).sum::<u32>();
         let mut ranked: Vec<(u32, u64)> = of_one.map(|all| (weight(all), all[0].0)).collect();
-        ranked.retain(|(_, rank)| Some(*rank) != except);
+        ranked.retain(|(_, rank)| *rank != except);
         ranked.sort_unstable_by_key(|(weight, rank)| (std::cmp::Reverse(*weight), *rank));
         ranked.truncate(COMPARED_MAX);
         ranked.into_iter().map(|(_, rank)| rank).collect()

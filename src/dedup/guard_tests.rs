@@ -43,7 +43,7 @@ struct Judged {
     apart: Vec<Option<Apart>>,
 }
 
-/// Deduplicates as programs do: by the shingles, then by the guard. `turned`: counts the documents
+/// Deduplicates as programs do: by the shingles, then by the guard. `turned`: adds the documents
 /// in the opposite order.
 fn judged(texts: &[String], shingles: Shingles, guard: Guard, turned: bool) -> Judged {
     let params = Params::for_threshold(0.7).shingles(shingles).build().unwrap();
@@ -54,38 +54,36 @@ fn judged(texts: &[String], shingles: Shingles, guard: Guard, turned: bool) -> J
     let fetch = &mut |rank: u64| Ok(documents.get(usize::try_from(rank).unwrap()).cloned());
     let ranked = (0..).zip(documents.iter().cloned()).collect();
     let decided = Dedup::new(&kept, 0.7).unwrap().decide_exactly(ranked, fetch).unwrap();
-    let mut parts = BTreeSet::new();
-    for (at, found) in decided.iter().enumerate() {
-        if let Some(found) = found.filter(|found| found.similarity < 1.0) {
-            parts.extend([at, usize::try_from(found.of).unwrap()]);
+    let mut dropped = Vec::new();
+    for (at, found) in (0..).zip(&decided) {
+        if let Some(Duplicate { of, evidence, .. }) = found {
+            let Evidence::Shingles { own, other, shared } = *evidence else { panic!("{found:?}") };
+            dropped.push((at, *of, [own, other, shared]));
         }
     }
-    let mut judge = Judge::new(guard, 0.7, 1 << 20);
-    let mut counted: Vec<usize> = parts.iter().copied().collect();
     if turned {
-        counted.reverse();
+        dropped.reverse();
     }
-    for at in counted {
-        judge.count(&documents[at]);
+    let mut suspects = Suspects::default();
+    for (at, of, counts) in dropped {
+        suspects.add_dropped(at, of, counts);
     }
     let place = |rank: u64| usize::try_from(rank).unwrap();
     let mut result = Judged {
         dropped_for: decided.iter().map(|one| one.map(|one| place(one.of))).collect(),
         apart: vec![None; texts.len()],
     };
-    for at in parts {
-        let Some(of) = decided[at].filter(|found| found.similarity < 1.0) else {
-            judge.keep(at as u64, &documents[at]);
-            continue;
-        };
-        match judge.decide(at as u64, &documents[at], of.of, fetch).unwrap() {
-            Judgement::Stands => {}
-            Judgement::CopyOf(copy) => result.dropped_for[at] = Some(place(copy.of)),
-            Judgement::Kept(apart) => {
-                (result.dropped_for[at], result.apart[at]) = (None, Some(apart));
-            }
+    let fetch = &mut |ranks: &[u64]| {
+        Ok(ranks.iter().map(|rank| documents.get(place(*rank)).cloned()).collect())
+    };
+    let judged = &mut |rank, judgement| match judgement {
+        Judgement::CopyOf(copy) => result.dropped_for[place(rank)] = Some(place(copy.of)),
+        Judgement::Kept { apart, .. } => {
+            (result.dropped_for[place(rank)], result.apart[place(rank)]) = (None, Some(apart));
         }
-    }
+        Judgement::Unlike => panic!("{rank} is similar to what it was dropped for"),
+    };
+    Judge::new(guard, 0.7, suspects).run(fetch, judged).unwrap();
     result
 }
 

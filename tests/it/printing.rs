@@ -132,8 +132,11 @@ fn plain(printed: &mut Printed) {
     printed.add("Difference", &words.difference("one text", "two texts"));
     printed.add("Guard", &Guard::Rare);
     printed.add("Apart", &Apart::Numbers);
-    printed.add("Judgement", &Judgement::Kept(Apart::Numbers));
-    printed.add("Judge", &Judge::new(Guard::Rare, 0.7, 1_000));
+    printed.add("Judgement", &Judgement::Unlike);
+    let mut suspects = Suspects::default();
+    (0..1_000).for_each(|rank| suspects.add(rank, None, 9));
+    printed.add("Suspects", &suspects);
+    printed.add("Judge", &Judge::new(Guard::Rare, 0.7, suspects));
     printed.add("Params", &params);
     let builder = Params::for_threshold(0.5).stop_words((0..1_000).map(|at| format!("word{at}")));
     printed.add("ParamsBuilder", &builder.seed(SEED));

@@ -78,6 +78,12 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     }
     let counts = work.finish()?;
     note_apart(&counts);
+    if counts.dropped_for_index > 0 && request.is_guarded() {
+        output::note(
+            "lines that are similar to a document of the index were dropped without a look at \
+             numbers and rare words: --guard does nothing there",
+        );
+    }
     repetitive::advise(counts.repetitive, &request.params);
     if counts.unread > 0 {
         output::note(format!(

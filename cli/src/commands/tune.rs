@@ -4,6 +4,7 @@
 
 mod advice;
 mod advised;
+mod boilerplate;
 mod choices;
 mod common;
 mod known;
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
         let mut agreements = sample.agreements(&known);
         if args.known.is_some() {
             let hashes = params.hashes();
-            params = known::params(&given, params, &agreements, known.len())?;
+            params = known::params(&given, params, &sample, &known)?;
             // Signatures of another number of hashes have other rows.
             if params.hashes() != hashes {
                 known::check_readable_again(&args.lines.jsonl, &params)?;
@@ -158,6 +159,7 @@ fn read(
     drop(progress);
     skips.finish();
     skips.judge(&reading)?;
+    sample.offered = kept.offered;
     for (key, signature) in kept.documents {
         sample.add(key, &signature);
     }

@@ -50,7 +50,7 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     assert!((0.7..=0.9).contains(&threshold), "{threshold}");
     assert!(one["known_found"].as_f64().unwrap() > 0.9, "{one}");
     assert_eq!(one["sampled"], 350);
-    ran.says(&["from your pairs: 5 % are below"]);
+    ran.says(&["from your pairs: ", "of the pairs of your documents and any others"]);
     // A real index with the recommended parameters finds exactly the reported fraction of the known
     // pairs.
     let given = format!(
@@ -69,6 +69,36 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     let share = alike.iter().filter(found).count() as f64 / alike.len() as f64;
     assert!((share - one["known_found"].as_f64().unwrap()).abs() < 1e-9, "{share} {one}");
     assert!(!labels.is_empty());
+}
+
+/// Records whose words in common are more than those of unlike records, and no fewer than those of
+/// half of the copies: the threshold that all copies reach would find mostly others.
+#[test]
+fn known_pairs_weigh_what_else_a_threshold_finds() {
+    let scratch = Scratch::new();
+    let text = |record: usize, common: usize, own: usize| {
+        let common = (0..common).map(|word| format!("common{word}"));
+        let own = (0..own).map(|word| format!("own{record}x{word}"));
+        common.chain(own).collect::<Vec<_>>().join(" ")
+    };
+    let mut lines = String::new();
+    let mut known = String::new();
+    for record in 0..60 {
+        // Half of the copies have all words of the record, the others few of them.
+        let (one, other) =
+            (text(record, 8, 16), text(record, 8, if record % 2 == 0 { 16 } else { 3 }));
+        for (key, text) in [("a", one), ("b", other)] {
+            lines += &format!("{{\"id\":\"{key}{record}\",\"text\":\"{text}\"}}\n");
+        }
+        known += &format!("a{record}\tb{record}\n");
+    }
+    scratch.write("docs.jsonl", lines);
+    scratch.write("known.tsv", known);
+    let ran = scratch.ok("tune --jsonl docs.jsonl --shingles words:1 --known known.tsv --json");
+    let objects = ran.objects();
+    let threshold = recommended(&objects)["threshold"].as_f64().unwrap();
+    assert!(threshold >= 0.6, "{threshold}: {}", ran.stderr);
+    ran.says(&["50 % of them reach it", "100 % are yours"]);
 }
 
 #[test]

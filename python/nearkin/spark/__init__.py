@@ -20,6 +20,7 @@ that all machines see. They stay there, because the results of a call read them.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import Params
@@ -157,6 +158,7 @@ def dedup(
     contained: float | None = None,
     exact: bool = False,
     keep: Literal["first", "last", "longest"] = "first",
+    guard: Literal["none"] | None = None,
     text: str = "text",
     key: str = "id",
     items: str | None = None,
@@ -193,8 +195,19 @@ def dedup(
     that has changed since it was indexed, is no reason to drop a row; a warning says how many
     candidates there were.
 
+    There is no guard: rows that differ from a kept one only in numbers or in rare words are dropped,
+    too. A warning says so, unless ``guard="none"`` is given.
+
     The bands are chosen for ``threshold`` and ``contained``, as ``nearkin.dedup`` chooses them.
     """
+    if guard not in (None, "none"):
+        raise ValueError(f"guard must be 'none', not {guard!r}: here is no other one")
+    if guard is None:
+        warnings.warn(
+            "forms that are filled in anew are dropped here, unlike by nearkin.dedup: guard='none' says"
+            " that they may be",
+            stacklevel=2,
+        )
     if keep not in _dedup.ORDERS:
         raise ValueError(f"keep must be 'first', 'last' or 'longest', not {keep!r}")
     if keep == "longest" and signature is not None and shingle_count is None:

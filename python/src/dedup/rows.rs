@@ -266,7 +266,7 @@ pub(crate) fn decide_rows<'py>(
     let sketcher = Sketcher::new(&params);
     if guard != Guard::None {
         with_detailed(&documents, &sketcher, |make| {
-            Judging { guard, alike, order: &order, make, threads }.run(py, &mut fates, &mut done)
+            Judging { guard, alike, order: &order, make, threads }.run(py, &mut fates)
         })?;
     }
     for fate in &fates {

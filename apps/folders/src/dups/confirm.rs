@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use nearkin::{Alike, Error, Guard, Index, Judge, Judgement, Original};
+use nearkin::{Alike, Guard, Index, Judge, Judgement, Original, Overlap, Suspects};
 use rayon::prelude::*;
 
 use super::groups::{Below, FoundGroups};
@@ -51,10 +51,6 @@ struct Files<'a> {
     originals: Originals,
     /// The key of each file in a group.
     keys: &'a HashMap<usize, Vec<u8>>,
-    /// The files that could be read.
-    read: HashSet<usize>,
-    /// Whether the most similar of several files that stay is named.
-    against: bool,
 }
 
 impl Files<'_> {
@@ -64,16 +60,6 @@ impl Files<'_> {
         let Some(document) = self.originals.detailed(key) else { return Ok(None) };
         let stored = self.index.signature(key)?;
         Ok(stored.is_some_and(|stored| stored == *document.signature()).then_some(document))
-    }
-
-    /// Like [`Files::document`], for a file that was read before.
-    fn again(&self, rank: u64) -> nearkin::Result<Option<Original>> {
-        let at = usize::try_from(rank).unwrap_or(usize::MAX);
-        let changed = || {
-            let name = self.keys.get(&at).map(|key| String::from_utf8_lossy(key));
-            Error::invalid(format!("{} changed while it was compared", name.unwrap_or_default()))
-        };
-        self.document(at)?.ok_or_else(changed).map(Some)
     }
 }
 
@@ -98,32 +84,42 @@ pub(super) fn groups(
     for at in references {
         leaders.entry(*at).or_insert(None);
     }
-    let against = !references.is_empty();
     let reading = Reading::new(index.sketcher(), Fields::text("id", "text"));
     let originals = Originals::new(reading, &[], &RowOptions::default())?;
-    let mut files = Files { index, originals, keys, read: HashSet::new(), against };
-    let mut judge = Judge::new(guard, Alike::similar(threshold), runs(&files)?);
-    let unread = count(&mut files, &leaders, &mut judge)?;
-    let mut confirmed = Confirmed { unread, ..Confirmed::default() };
-    let progress = Progress::start("comparing", Unit::Documents, Some(leaders.len() as u64));
+    let files = Files { index, originals, keys };
+    let suspects = suspects(&files, &leaders)?;
+    let mut judge =
+        Judge::new(guard, Alike::similar(threshold), suspects).cancel_if(interrupt::came);
+    if !references.is_empty() {
+        judge = judge.name_most_similar();
+    }
+    let mut confirmed = Confirmed::default();
     let mut groups: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
-    let mut alone = Vec::new();
-    let all: Vec<(usize, Option<usize>)> = leaders.into_iter().collect();
-    for (number, some) in all.chunks(FILES).enumerate() {
-        interrupt::check()?;
-        let read = some.par_iter().map(|(at, _)| files.document(*at));
-        let read: nearkin::Result<Vec<Option<Original>>> = read.collect();
-        for ((at, leader), document) in some.iter().zip(read?) {
-            let Some(document) = document else { continue };
-            let of = judged(&mut judge, &files, (*at, *leader), &document)?;
-            match of {
-                Of::None => alone.extend(leader.map(|_| *at)),
-                Of::Apart => confirmed.apart += 1,
-                Of::File(of, similarity) => groups.entry(of).or_default().push((*at, similarity)),
+    let (mut alone, mut unread, mut read) = (Vec::new(), HashSet::new(), 0);
+    let progress = Progress::start("reading again", Unit::Documents, None);
+    let mut fetch = |ranks: &[u64]| {
+        let mut documents = Vec::with_capacity(ranks.len());
+        for some in ranks.chunks(FILES) {
+            let found = some.par_iter().map(|rank| files.document(place(*rank)));
+            documents.extend(found.collect::<nearkin::Result<Vec<_>>>()?);
+            read += some.len() as u64;
+            progress.reached(read);
+            if interrupt::came() {
+                break;
             }
         }
-        progress.reached(((number + 1) * FILES) as u64);
-    }
+        let pairs = ranks.iter().zip(&documents);
+        unread.extend(pairs.filter(|(_, one)| one.is_none()).map(|(rank, _)| *rank));
+        Ok(documents)
+    };
+    judge.run(&mut fetch, &mut |rank, judgement| match judgement {
+        Judgement::CopyOf(copy) => {
+            groups.entry(place(copy.of)).or_default().push((place(rank), copy.similarity));
+        }
+        Judgement::Kept { .. } => confirmed.apart += 1,
+        Judgement::Unlike => alone.push(place(rank)),
+    })?;
+    confirmed.unread = unread.len() as u64;
     let near_copies: HashSet<usize> = groups.values().flatten().map(|(at, _)| *at).collect();
     alone.retain(|at| !groups.contains_key(at));
     for (first, others) in groups {
@@ -141,7 +137,7 @@ pub(super) fn groups(
     for at in alone {
         interrupt::check()?;
         let named = clusters.get(&found.clusters.get(&at)).map_or(&[][..], Vec::as_slice);
-        confirmed.below.extend(like_another(&mut judge, &files, at, named)?);
+        confirmed.below.extend(like_another(&judge, &files, at, named)?);
     }
     Ok(confirmed)
 }
@@ -149,7 +145,7 @@ pub(super) fn groups(
 /// Compares a file that is not like the one that stays with others that are named: with those that
 /// the estimate finds most like it.
 fn like_another(
-    judge: &mut Judge,
+    judge: &Judge,
     files: &Files<'_>,
     at: usize,
     named: &[usize],
@@ -168,101 +164,32 @@ fn like_another(
     }
     rows.sort_unstable_by(|one, other| other.cmp(one));
     let Some(document) = files.document(at)? else { return Ok(None) };
-    let fetch = &mut |rank: u64| files.again(rank);
     let mut best: Option<Below> = None;
     for (_, of) in rows.into_iter().take(OTHERS) {
-        let Some(overlap) = judge.overlap(&document, of as u64, fetch)? else { continue };
-        let similarity = overlap.similarity;
-        if best.is_none_or(|best| similarity > best.similarity)
-            && matches!(judge.decide(at as u64, &document, of as u64, fetch)?, Judgement::Stands)
-        {
+        let Some(other) = files.document(of)? else { continue };
+        let Some(Overlap { similarity, .. }) = judge.overlap(&document, &other) else { continue };
+        if best.is_none_or(|best| similarity > best.similarity) {
             best = Some(Below { of, at, similarity });
         }
     }
     Ok(best)
 }
 
-/// The number of runs of words to expect: that of the shingles.
-fn runs(files: &Files<'_>) -> Result<u64, Failure> {
-    let mut runs = 0;
-    for key in files.keys.values() {
-        let signature = files.index.signature(key)?;
-        runs += signature.map_or(0, |signature| u64::from(signature.shingle_count()));
-    }
-    Ok(runs)
-}
-
-/// Counts the runs of words of all files. Returns how many could not be read.
-fn count(
-    files: &mut Files<'_>,
-    leaders: &BTreeMap<usize, Option<usize>>,
-    judge: &mut Judge,
-) -> Result<u64, Failure> {
-    let mut unread = 0;
-    let progress = Progress::start("reading again", Unit::Documents, Some(leaders.len() as u64));
-    let all: Vec<usize> = leaders.keys().copied().collect();
-    for (number, some) in all.chunks(FILES).enumerate() {
-        interrupt::check()?;
-        let read: nearkin::Result<Vec<Option<Original>>> =
-            some.par_iter().map(|at| files.document(*at)).collect();
-        for (at, document) in some.iter().zip(read?) {
-            if let Some(document) = document {
-                judge.count(&document);
-                files.read.insert(*at);
-            } else {
-                unread += 1;
-            }
-        }
-        progress.reached(((number + 1) * FILES) as u64);
-    }
-    Ok(unread)
-}
-
-/// What a file is a near-copy of.
-enum Of {
-    None,
-    /// It differs from a similar file only in numbers, or in what is rare.
-    Apart,
-    File(usize, f64),
-}
-
-/// Judges a file that the estimate found to be like `leader`.
-fn judged(
-    judge: &mut Judge,
+/// All files that are compared, each with the one that the estimate found it to be like.
+fn suspects(
     files: &Files<'_>,
-    (at, leader): (usize, Option<usize>),
-    document: &Original,
-) -> nearkin::Result<Of> {
-    let rank = at as u64;
-    let Some(leader) = leader else {
-        judge.keep(rank, document);
-        return Ok(Of::None);
-    };
-    let fetch = &mut |rank: u64| files.again(rank);
-    let found = if files.read.contains(&leader) {
-        judge.overlap(document, leader as u64, fetch)?
-    } else {
-        None
-    };
-    let place = |rank: u64| usize::try_from(rank).unwrap_or(usize::MAX);
-    let Some(overlap) = found else {
-        let found = judge.find(document, Some(leader as u64), fetch)?;
-        let Some(found) = found else {
-            judge.keep(rank, document);
-            return Ok(Of::None);
-        };
-        return Ok(Of::File(place(found.of), found.similarity));
-    };
-    Ok(match judge.decide(rank, document, leader as u64, fetch)? {
-        Judgement::Stands if files.against => {
-            let other = judge.find(document, Some(leader as u64), fetch)?;
-            match other.filter(|other| other.similarity > overlap.similarity) {
-                Some(other) => Of::File(place(other.of), other.similarity),
-                None => Of::File(leader, overlap.similarity),
-            }
-        }
-        Judgement::Stands => Of::File(leader, overlap.similarity),
-        Judgement::CopyOf(copy) => Of::File(place(copy.of), copy.similarity),
-        Judgement::Kept(_) => Of::Apart,
-    })
+    leaders: &BTreeMap<usize, Option<usize>>,
+) -> Result<Suspects, Failure> {
+    let mut suspects = Suspects::default();
+    for (at, leader) in leaders {
+        let key = files.keys.get(at);
+        let signature = key.map(|key| files.index.signature(key)).transpose()?.flatten();
+        let shingles = signature.map_or(0, |signature| signature.shingle_count());
+        suspects.add(*at as u64, leader.map(|of| of as u64), shingles);
+    }
+    Ok(suspects)
+}
+
+fn place(rank: u64) -> usize {
+    usize::try_from(rank).unwrap_or(usize::MAX)
 }

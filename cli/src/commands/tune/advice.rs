@@ -4,6 +4,7 @@
 
 use nearkin::{Preset, Shingles};
 
+use super::boilerplate::{self, Ends};
 use super::signs::{self, Signs};
 
 /// Number of bytes inspected per text. The beginning is enough.
@@ -45,6 +46,17 @@ const KEYWORDS_OF_BLOCKS: [&str; 8] =
 const UNSEEN_MIN: f64 = 0.005;
 const SIGNS_MIN: f64 = 0.1;
 
+/// Letters that look like Latin ones: Cyrillic, then Greek.
+const LOOK_ALIKES: [char; 36] = [
+    '\u{430}', '\u{435}', '\u{43e}', '\u{440}', '\u{441}', '\u{443}', '\u{445}', '\u{456}',
+    '\u{458}', '\u{455}', '\u{410}', '\u{412}', '\u{415}', '\u{41a}', '\u{41c}', '\u{41d}',
+    '\u{41e}', '\u{420}', '\u{421}', '\u{422}', '\u{425}', '\u{3bf}', '\u{391}', '\u{392}',
+    '\u{395}', '\u{397}', '\u{399}', '\u{39a}', '\u{39c}', '\u{39d}', '\u{39f}', '\u{3a1}',
+    '\u{3a4}', '\u{3a5}', '\u{3a7}', '\u{396}',
+];
+/// Characters of scripts without spaces that stand for a word, on average.
+const CHARS_OF_WORD: u32 = 2;
+
 /// Measurements of one text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Looks {
@@ -56,6 +68,11 @@ pub(super) struct Looks {
     hyphens: u32,
     code: bool,
     signs: Signs,
+    ends: Ends,
+    /// Characters of scripts without spaces.
+    unspaced: u32,
+    /// Whether a word has letters that look like Latin ones beside Latin ones.
+    has_look_alikes: bool,
 }
 
 /// Measurements of all texts together.
@@ -77,6 +94,12 @@ pub(super) struct Measured {
     pub(super) unseen: usize,
     /// Number of texts that differ from another one only in numbers.
     pub(super) numbered: usize,
+    /// Number of texts that begin or end with a sentence of many others.
+    pub(super) boilerplate: usize,
+    /// Number of texts in a script without spaces.
+    pub(super) unspaced: usize,
+    /// Number of texts with words in which a letter of another script looks like a Latin one.
+    pub(super) look_alikes: usize,
 }
 
 /// The recommended preset.
@@ -93,7 +116,9 @@ impl Looks {
     pub(super) fn measure(text: &str) -> Self {
         let end = (0..=LOOKED_AT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
         let looked_at = end.and_then(|end| text.get(..end)).unwrap_or_default();
-        let all = u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX);
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let unspaced = count(text.chars().filter(|char| is_unspaced(*char)).count());
+        let all = count(text.split_whitespace().count());
         let (mut words, mut odd) = (0_u32, 0);
         for word in looked_at.split_whitespace() {
             words += 1;
@@ -102,18 +127,36 @@ impl Looks {
         let lines: Vec<&str> =
             looked_at.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let hyphens = lines.iter().filter(|line| ends_with_hyphen(line)).count();
-        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         // The inspected part's OCR errors, extrapolated to the whole text.
         let odd = u64::from(odd) * u64::from(all) / u64::from(words.max(1));
         Self {
-            words: all,
+            words: all.saturating_add(unspaced / CHARS_OF_WORD),
             odd: u32::try_from(odd).unwrap_or(u32::MAX),
             lines: count(lines.len()),
             hyphens: count(hyphens),
             code: is_code(&lines),
             signs: Signs::from_text(text),
+            ends: boilerplate::ends(text),
+            unspaced,
+            has_look_alikes: looked_at.split_whitespace().any(has_look_alikes),
         }
     }
+
+    /// Whether most words of the text are in a script without spaces.
+    fn is_unspaced(&self) -> bool {
+        self.unspaced / CHARS_OF_WORD > self.words / 2
+    }
+}
+
+/// Whether a script without spaces has this character: kana, Han, Thai, Lao, Khmer, Burmese.
+fn is_unspaced(char: char) -> bool {
+    matches!(char, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{e00}'..='\u{eff}'
+        | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Whether a word has Latin letters beside letters of other scripts that look like Latin ones.
+fn has_look_alikes(word: &str) -> bool {
+    word.contains(LOOK_ALIKES) && word.contains(|char: char| char.is_ascii_alphabetic())
 }
 
 /// Whether a word shows a typical OCR error: a digit or a symbol such as a vertical bar between
@@ -183,6 +226,7 @@ impl Measured {
             0 => return None,
             _ => [1, 5, 9].map(|part| at(part).unwrap_or(0)),
         };
+        let ends: Vec<_> = looks.iter().map(|one| (one.signs.words(), one.ends)).collect();
         Some(Self {
             texts: looks.len(),
             words: middle,
@@ -194,6 +238,9 @@ impl Measured {
             signs: share(sum(|one| one.signs.count()), sum(|one| one.words)),
             unseen: signs::unseen(looks.iter().map(|one| one.signs)),
             numbered: signs::numbered(looks.iter().map(|one| one.signs)),
+            boilerplate: boilerplate::texts_with(&ends),
+            unspaced: looks.iter().filter(|one| one.is_unspaced()).count(),
+            look_alikes: looks.iter().filter(|one| one.has_look_alikes).count(),
         })
     }
 
@@ -270,6 +317,27 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scripts_without_spaces_and_look_alikes_are_counted() {
+        let japanese =
+            "\u{5024}\u{3092}\u{6b63}\u{3057}\u{304f}\u{5165}\u{529b}\u{3057}\u{3066}".repeat(20);
+        for (text, unspaced, look_alikes) in [
+            (japanese.as_str(), 1, 0),
+            ("plain words of one script", 0, 0),
+            ("\u{43c}\u{43e}\u{441}\u{43a}\u{432}\u{430} and Moscow", 0, 0),
+            ("send m\u{43e}ney now", 0, 1),
+            ("5 \u{b5}m, \u{3c0}r", 0, 0),
+        ] {
+            let measured = Measured::summarise(&[Looks::measure(text)]).unwrap();
+            assert_eq!(
+                (measured.unspaced, measured.look_alikes),
+                (unspaced, look_alikes),
+                "{text}"
+            );
+        }
+        assert_eq!(advice(&japanese, 100).preset, Preset::Documents);
+    }
 
     /// Program text with more words than symbols.
     const PYTHON: &str = r#"import os

@@ -27,6 +27,12 @@ struct AdviceObject<'a> {
     differ_by_signs: usize,
     /// Number of texts that differ from another one only in numbers.
     differ_by_numbers: usize,
+    /// Number of texts that begin or end with a sentence of many others.
+    with_boilerplate: usize,
+    /// Number of texts in a script without spaces.
+    without_spaces: usize,
+    /// Number of texts with words in which a letter of another script looks like a Latin one.
+    with_look_alikes: usize,
     /// What the given shingles do not see.
     #[serde(skip_serializing_if = "Option::is_none")]
     unseen: Option<&'a str>,
@@ -63,6 +69,9 @@ pub(super) fn print(
             signs_per_word: measured.signs,
             differ_by_signs: measured.unseen,
             differ_by_numbers: measured.numbered,
+            with_boilerplate: measured.boilerplate,
+            without_spaces: measured.unspaced,
+            with_look_alikes: measured.look_alikes,
             unseen: unseen.as_deref(),
             near_copies_per_text: copies,
         });
@@ -103,8 +112,42 @@ pub(super) fn print(
             measured.numbered, measured.texts
         ))?;
     }
+    causes(measured, shingles, advice.preset, output)?;
     if words >= LONG {
         output.line("for quotations within such long texts: --for quotes")?;
+    }
+    Ok(())
+}
+
+/// Prints what else makes texts more or less similar than they are, and what helps.
+fn causes(
+    measured: &Measured,
+    shingles: Shingles,
+    preset: Preset,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let Measured { texts, boilerplate, unspaced, look_alikes, .. } = *measured;
+    if boilerplate * 20 >= texts && boilerplate > 0 {
+        output.line(format_args!(
+            "common: {boilerplate} of {texts} texts begin or end with a sentence that many others \
+             have; --ignore-common 3% compares without it"
+        ))?;
+    }
+    if unspaced * 2 >= texts && matches!(shingles, Shingles::Words(..=5)) {
+        output.line(format_args!(
+            "script: {unspaced} of {texts} texts have no spaces between words, and {shingles} are \
+             as many characters; --shingles words:8 holds more"
+        ))?;
+    }
+    if look_alikes > 0 {
+        output.line(format_args!(
+            "look-alikes: {look_alikes} of {texts} texts have Latin words with Cyrillic or Greek \
+             letters that look the same; a copy without them is not similar"
+        ))?;
+    }
+    if preset == Preset::Short {
+        output
+            .line("for the same things in several catalogues (products, people): --for records")?;
     }
     Ok(())
 }

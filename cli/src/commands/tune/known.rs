@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nearkin::Params;
 
 use super::choices::Choice;
-use super::sample::{Agreement, Pair};
+use super::sample::{Agreement, Known, Pair, Sample};
 use nearkin_input::files;
 use nearkin_input::lines::Lines;
 use nearkin_kit::args::params::Given;
@@ -14,8 +14,8 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::common::stream_among;
 use nearkin_kit::output::{self, counted, grouped};
 
-/// Maximum percentage of the known pairs that may lie below the threshold derived from them.
-const BELOW: usize = 5;
+/// Number of thresholds that are tried.
+const STEPS: u32 = 20;
 
 /// Reads pairs of keys, one per line.
 pub(super) fn pairs(path: &Path) -> Result<Vec<Pair>, Failure> {
@@ -43,42 +43,39 @@ pub(super) fn pairs(path: &Path) -> Result<Vec<Pair>, Failure> {
     Ok(pairs)
 }
 
-/// The parameters for known pairs. If no threshold was given, it is chosen so that most pairs reach
-/// it.
+/// The parameters for known pairs. If no threshold was given, it is the one at which the pairs
+/// found are most nearly the known ones.
 pub(super) fn params(
     given: &Given,
     params: Params,
-    agreements: &[Agreement],
-    named: usize,
+    sample: &Sample,
+    named: &[Pair],
 ) -> Result<Params, Failure> {
-    if agreements.is_empty() {
+    let choice = Choice { params, is_default: true };
+    let known = sample.known(named, &choice);
+    let (count, of) = (known.agreements.len(), named.len() as u64);
+    if count == 0 {
         return Err(Failure::new(
-            format!("none of the {} of --known has both documents", counted(named as u64, "pair")),
+            format!("none of the {} of --known has both documents", counted(of, "pair")),
             "use document keys in FILE; the key of a file is its path as given",
         ));
     }
-    if agreements.len() < named {
+    if count < named.len() {
         output::note(format!(
             "of {} of --known {} have no documents",
-            counted(named as u64, "pair"),
-            grouped((named - agreements.len()) as u64)
+            counted(of, "pair"),
+            grouped(of - count as u64)
         ));
     }
     if given.threshold().is_some() {
-        return Ok(params);
+        return Ok(choice.params);
     }
-    let choice = Choice { params, is_default: true };
-    let mut similarities: Vec<f64> =
-        agreements.iter().map(|one| choice.params.similarity(one.equal_rows(&choice))).collect();
-    similarities.sort_by(f64::total_cmp);
-    let part = |part: usize| similarities[(similarities.len() - 1) * part / 100];
-    let threshold = ((part(BELOW) * 20.0).floor() / 20.0).clamp(0.05, 1.0);
+    let Found { threshold, recall, precision } = best(&known, &choice);
     output::note(format!(
-        "threshold {threshold}, from your pairs: {BELOW} % are below {:.2}, a quarter below {:.2}, \
-         half below {:.2}",
-        part(BELOW),
-        part(25),
-        part(50)
+        "threshold {threshold}, from your pairs: {:.0} % of them reach it; of the pairs \
+         of your documents and any others that do, {:.0} % are yours",
+        100.0 * recall,
+        100.0 * precision
     ));
     given.clone().with_threshold(threshold).params().map_err(|failure| {
         failure.advise(
@@ -86,6 +83,32 @@ pub(super) fn params(
              pairs, or give a --threshold",
         )
     })
+}
+
+/// What a threshold finds of known pairs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Found {
+    threshold: f64,
+    recall: f64,
+    precision: f64,
+}
+
+/// The threshold of the highest F1, a multiple of a twentieth; of equal ones the highest.
+fn best(known: &Known, choice: &Choice) -> Found {
+    let found = |step: u32| {
+        let threshold = f64::from(step) / f64::from(STEPS);
+        let bar = choice.params.equal_rows_min(threshold);
+        let reach = |one: &&Agreement| one.equal_rows(choice) >= bar;
+        let right = known.agreements.iter().filter(reach).count() as f64;
+        let wrong: f64 = known.strangers.iter().skip(bar as usize).sum();
+        let recall = right / known.agreements.len() as f64;
+        Found { threshold, recall, precision: right / (right + wrong).max(1.0) }
+    };
+    let f1 = |one: &Found| {
+        2.0 * one.recall * one.precision / (one.recall + one.precision).max(f64::EPSILON)
+    };
+    let all = (1..=STEPS).map(found);
+    all.max_by(|one, other| f1(one).total_cmp(&f1(other))).unwrap_or_else(|| found(1))
 }
 
 /// Says that the documents are read again, with the number of hashes that these parameters take;

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use nearkin::Signature;
+use nearkin::shards::components;
 use rayon::prelude::*;
 
 use super::choices::Choice;
@@ -18,6 +19,8 @@ const QUERIES_MAX: usize = 500;
 /// signatures.
 #[derive(Debug, Default)]
 pub(super) struct Sample {
+    /// Number of documents that are not named in a known pair, in the sample or not.
+    pub(super) offered: u64,
     rows: Vec<Vec<u16>>,
     places: HashMap<Vec<u8>, usize>,
 }
@@ -27,7 +30,7 @@ pub(super) struct Sample {
 pub(super) struct Reservoir {
     pub(super) documents: Vec<(Vec<u8>, Signature)>,
     most: usize,
-    offered: u64,
+    pub(super) offered: u64,
     random: u64,
 }
 
@@ -131,6 +134,58 @@ impl Sample {
         let rows = |key: &Vec<u8>| self.places.get(key).map(|place| &self.rows[*place]);
         let known = pairs.iter().filter_map(|(a, b)| Some((rows(a)?, rows(b)?)));
         known.map(|(a, b)| Agreement::compare(a, b)).collect()
+    }
+}
+
+/// Pairs of documents of which some are known to be copies.
+pub(super) struct Known {
+    pub(super) agreements: Vec<Agreement>,
+    /// For each number of equal rows, how many pairs have it of a document that is named and one
+    /// that no chain of known pairs connects with it. Counted on a sample, and scaled up.
+    pub(super) strangers: Vec<f64>,
+}
+
+impl Sample {
+    /// Compares the known pairs, and the documents that they name with all others.
+    pub(super) fn known(&self, pairs: &[Pair], choice: &Choice) -> Known {
+        let place = |key: &Vec<u8>| self.places.get(key).copied();
+        let found = pairs.iter().filter_map(|(a, b)| Some((place(a)?, place(b)?)));
+        let named = components(found);
+        let mut group_of = vec![None; self.rows.len()];
+        for (place, group) in &named {
+            group_of[*place] = Some(*group);
+        }
+        let queries = named.len().min(QUERIES_MAX);
+        // Two counts for each number of equal rows: pairs with a document that is not named, and
+        // with one that is.
+        let none = || vec![[0_u64; 2]; choice.params.hashes() + 1];
+        let counted = (0..queries).into_par_iter().map(|query| {
+            let mut counts = none();
+            let (one, group) = named[query * named.len() / queries];
+            for (other, others) in self.rows.iter().zip(&group_of) {
+                if *others != Some(group) {
+                    let equal = Agreement::compare(&self.rows[one], other).equal_rows(choice);
+                    counts[equal as usize][usize::from(others.is_some())] += 1;
+                }
+            }
+            counts
+        });
+        let sum = |mut sums: Vec<[u64; 2]>, counts: Vec<[u64; 2]>| {
+            let all = sums.as_flattened_mut().iter_mut().zip(counts.as_flattened());
+            all.for_each(|(sum, count)| *sum += count);
+            sums
+        };
+        let scale = named.len() as f64 / queries.max(1) as f64;
+        let unnamed = (self.rows.len() - named.len()).max(1) as f64;
+        let each = self.offered.max(1) as f64 / unnamed;
+        // A pair of two named documents is counted twice.
+        let strangers = |[others, named]: [u64; 2]| {
+            scale * (others as f64 * each.max(1.0) + named as f64 / 2.0)
+        };
+        Known {
+            agreements: self.agreements(pairs),
+            strangers: counted.reduce(none, sum).into_iter().map(strangers).collect(),
+        }
     }
 }
 

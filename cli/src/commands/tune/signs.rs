@@ -56,6 +56,10 @@ impl Signs {
         Self { words, all, has_words, count, without_numbers: without_numbers(text) }
     }
 
+    pub(super) fn words(self) -> u64 {
+        self.words
+    }
+
     pub(super) fn count(self) -> u32 {
         self.count
     }

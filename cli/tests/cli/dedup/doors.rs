@@ -5,11 +5,10 @@
 use super::*;
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 use nearkin::{
-    Alike, Dedup, Duplicate, Guard, Index, Judge, Judgement, Options, Original, Params, Shingles,
-    Signature, Sketcher,
+    Alike, Dedup, Duplicate, Evidence, Guard, Index, Judge, Judgement, Options, Original, Params,
+    Shingles, Signature, Sketcher, Suspects,
 };
 
 const CORPORA: [&str; 4] = ["spdx", "pydocs", "messages", "letters"];
@@ -151,30 +150,21 @@ fn of_library(line: &Line, texts: &[Option<String>]) -> Vec<bool> {
 
 /// Looks once more at what was dropped.
 fn judge(line: &Line, document: &dyn Fn(u64) -> Original, dropped_for: &mut [Option<Duplicate>]) {
-    let mut parts = BTreeSet::new();
+    let mut suspects = Suspects::default();
     for (rank, found) in (0..).zip(&*dropped_for) {
-        if let Some(found) = found.filter(|found| found.similarity < 1.0) {
-            parts.extend([rank, found.of]);
+        if let Some(Duplicate { of, evidence, .. }) = found {
+            let Evidence::Shingles { own, other, shared, .. } = *evidence else { continue };
+            suspects.add_dropped(rank, *of, [own, other, shared]);
         }
     }
-    let shingles = parts.iter().map(|rank| document(*rank).shingle_hashes().len() as u64).sum();
-    let mut judge = Judge::new(line.guard, line.alike(), shingles);
-    for rank in &parts {
-        judge.count(&document(*rank));
-    }
-    for rank in parts {
-        let found = &mut dropped_for[usize::try_from(rank).unwrap()];
-        let Some(duplicate) = *found else {
-            judge.keep(rank, &document(rank));
-            continue;
+    let fetch = &mut |ranks: &[u64]| Ok(ranks.iter().map(|rank| Some(document(*rank))).collect());
+    let judged = &mut |rank, judgement| {
+        dropped_for[usize::try_from(rank).unwrap()] = match judgement {
+            Judgement::CopyOf(copy) => Some(copy),
+            _ => None,
         };
-        let fetch = &mut |rank| Ok(Some(document(rank)));
-        match judge.decide(rank, &document(rank), duplicate.of, fetch).unwrap() {
-            Judgement::Stands => {}
-            Judgement::CopyOf(copy) => *found = Some(copy),
-            Judgement::Kept(_) => *found = None,
-        }
-    }
+    };
+    Judge::new(line.guard, line.alike(), suspects).run(fetch, judged).unwrap();
 }
 
 /// Compares all pairs.
