@@ -104,8 +104,8 @@ impl fmt::Debug for Lock {
     }
 }
 
-/// The place of the lock of a handle: empty while the handle holds none. The handle, its storage and
-/// its open files share it, so that all of them see when the lock is released.
+/// The place of the lock of a handle: empty while the handle holds none. The handle, its storage
+/// and its open files share it, so that all of them see when the lock is released.
 #[derive(Debug, Default)]
 pub(crate) struct LockPlace(RwLock<Option<Arc<Lock>>>);
 

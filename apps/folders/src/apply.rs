@@ -19,7 +19,7 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
 use nearkin_kit::output::{self, Output, counted};
-use nearkin_kit::plan::{self, Fate};
+use nearkin_kit::plan::{self, Fate, PlannedFile, name};
 use tally::Tally;
 
 /// Runs the command.

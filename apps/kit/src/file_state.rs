@@ -28,7 +28,7 @@ impl FileState {
     }
 
     /// The time of the last change of the content, in milliseconds since 1970.
-    pub(crate) fn modified_ms(&self) -> i64 {
+    pub fn modified_ms(&self) -> i64 {
         i64::try_from(self.modified.div_euclid(1_000_000)).unwrap_or(i64::MAX)
     }
 

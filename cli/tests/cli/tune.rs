@@ -1,6 +1,7 @@
 //! `nearkin tune`: its predictions agree with real indexes.
 
 use super::*;
+use std::fmt::Write as _;
 
 fn recommended(objects: &[Value]) -> &Value {
     let mut all = objects.iter().filter(|object| object["recommended"] == true);
@@ -88,9 +89,9 @@ fn known_pairs_weigh_what_else_a_threshold_finds() {
         let (one, other) =
             (text(record, 8, 16), text(record, 8, if record % 2 == 0 { 16 } else { 3 }));
         for (key, text) in [("a", one), ("b", other)] {
-            lines += &format!("{{\"id\":\"{key}{record}\",\"text\":\"{text}\"}}\n");
+            writeln!(lines, "{{\"id\":\"{key}{record}\",\"text\":\"{text}\"}}").unwrap();
         }
-        known += &format!("a{record}\tb{record}\n");
+        writeln!(known, "a{record}\tb{record}").unwrap();
     }
     scratch.write("docs.jsonl", lines);
     scratch.write("known.tsv", known);

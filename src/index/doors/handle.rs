@@ -22,7 +22,6 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 mod copies;
 pub(in crate::index) mod life;
@@ -318,32 +317,6 @@ impl Index {
     /// Refuses calls in a forked child, before a caller of the handle waits for a lock of its own.
     pub(crate) fn refuse_in_child(&self) -> Result<()> {
         commit::refuse_in_child(&self.core)
-    }
-
-    /// Sees what other processes have written since, through a handle with
-    /// [`Options::shared`](crate::Options::shared). Returns whether there was anything new; false
-    /// for any other handle, which has the index to itself.
-    ///
-    /// After `Ok`, queries see every change that another process had acknowledged before the call:
-    /// under [`Durability::Sync`](crate::Durability::Sync) at once, otherwise as soon as it is
-    /// durable. A write through this handle sees all of them in any case. Costs 50 us if nothing
-    /// has changed, otherwise as much as [`Reader::refresh`](crate::Reader::refresh).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Reader::refresh`](crate::Reader::refresh); the handle keeps its state.
-    pub fn refresh(&self) -> Result<bool> {
-        turns::refresh(&*self.here()?)
-    }
-
-    /// Refreshes until the change of this number is visible, for at most `wait`; returns whether it
-    /// is. A process that was told of a change of another one waits for it by this.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Index::refresh`].
-    pub fn refresh_until(&self, change: u64, wait: Duration) -> Result<bool> {
-        turns::refresh_until(&*self.here()?, change, wait)
     }
 
     /// Makes every write before the call durable, whatever the durability of the handle; returns

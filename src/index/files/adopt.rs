@@ -41,7 +41,7 @@ pub(crate) fn adopt_from(
     commit::refuse_if_stopped(core)?;
     // Dropping `copied` deletes the copies that are not adopted.
     // A shared handle copies during its turn: another process would sweep what no catalog lists.
-    let mut turn = core.turns.is_some().then(|| core.to_write()).transpose()?;
+    let mut turn = core.sharing.is_some().then(|| core.to_write()).transpose()?;
     let copied = paths.iter().map(|path| {
         let number = match &mut turn {
             Some(writer) => writer.next_number(),

@@ -108,7 +108,7 @@ pub(crate) fn take_lock(storage: &dyn Storage, names: &Names, wait: Duration) ->
         return Ok(lock);
     }
     let begun = Instant::now();
-    // Of all that wait, one at a time looks for the lock. The writer sees by this that it is
+    // One at a time of all that wait looks for the lock. The writer sees by this that it is
     // awaited, and gets no further turn before that one has had its own.
     let waiting = names.waiting_lock();
     let (mut next, mut is_queued) = (None, true);

@@ -1,6 +1,5 @@
 //! The end of a handle: closing and shutdown.
 
-use super::turns;
 use crate::format::catalog::Row;
 use crate::index::maintain::background::Background;
 use crate::index::merge::commit;
@@ -26,8 +25,8 @@ pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
         return Ok(());
     }
     background.stop();
-    let closed = if core.turns.is_some() {
-        turns::close(core, &mut core.writer())
+    let closed = if core.sharing.is_some() {
+        end_turn(core, &mut core.writer())
     } else {
         close_locked(core, &mut core.writer())
     };
@@ -57,13 +56,13 @@ fn close_and_release(core: &Core) -> Result<()> {
     let mut compaction = compaction::compaction(core);
     let _expiry = core.expiry.lock().unwrap_or_else(PoisonError::into_inner);
     let mut writer = core.writer();
-    if core.turns.is_none() && core.lock().is_none() {
+    if core.sharing.is_none() && core.lock().is_none() {
         return Ok(());
     }
     *compaction = None;
     writer.merging.clear();
-    let closed = if core.turns.is_some() {
-        turns::close(core, &mut writer)
+    let closed = if core.sharing.is_some() {
+        end_turn(core, &mut writer)
     } else {
         close_locked(core, &mut writer)
     };
@@ -75,6 +74,16 @@ fn close_and_release(core: &Core) -> Result<()> {
     core.release_lock();
     core.storage.release();
     closed
+}
+
+/// Ends the turn of a shared handle, if it has one. Does not flush: other processes go on.
+fn end_turn(core: &Core, writer: &mut Writer) -> Result<()> {
+    let Some(sharing) = core.sharing.as_ref().filter(|_| core.lock().is_some()) else {
+        return Ok(());
+    };
+    let refused = commit::refuse_if_stopped(core);
+    (sharing.end)(core, writer);
+    refused.and_then(|()| commit::refuse_if_stopped(core))
 }
 
 /// Flushes if there is a WAL, and shrinks the files that a closed index does not need at full

@@ -7,7 +7,7 @@ use super::open;
 use crate::catalog;
 use crate::format::catalog::WalEntry;
 use crate::index::merge::commit;
-use crate::index::state::core::{Core, Writer};
+use crate::index::state::core::{Core, Sharing, Writer};
 use crate::index::state::options::{Maintenance, Options};
 use crate::index::state::turns::{Turns, Wait};
 use crate::index::state::versions::State;
@@ -36,7 +36,7 @@ pub(crate) fn open_shared(
     let place = Arc::new(LockPlace::default());
     let (mut core, follower) = follow::open(storage, dir, options, Some(&place))?;
     core.released = ReleaseOnDrop(Some(place));
-    core.turns = Some(Turns::new(follower, begin, end));
+    core.sharing = Some(Sharing { turns: Turns::new(follower), begin, end });
     // Does what a process that was killed has left to do, unless another one is about to.
     begin(&core, Wait::Never)?;
     end_inline(&core);
@@ -87,17 +87,17 @@ pub(crate) fn create_shared(
 
 /// Ends a turn at once if no thread would end it later.
 fn end_inline(core: &Core) {
-    if let Some(turns) = &core.turns
+    if core.sharing.is_some()
         && core.options.maintenance == Maintenance::Inline
         && core.lock().is_some()
     {
-        end(core, turns, &mut core.writer());
+        end(core, &mut core.writer());
     }
 }
 
 /// Begins a turn. Returns false if another process has one and the call does not wait for it.
 fn begin(core: &Core, wait: Wait) -> Result<bool> {
-    let Some(turns) = &core.turns else { return Ok(true) };
+    let Some(Sharing { turns, .. }) = &core.sharing else { return Ok(true) };
     commit::refuse_in_child(core)?;
     let _queue = turns.queue.lock().unwrap_or_else(PoisonError::into_inner);
     if core.lock().is_some() {
@@ -176,7 +176,8 @@ fn take_over(core: &Core, writer: &mut Writer, next: Core) {
 
 /// Ends the turn: everything is synced, the log says so, and the lock is released. If that fails,
 /// the next process finds no mark, and recovers.
-fn end(core: &Core, turns: &Turns, writer: &mut Writer) {
+fn end(core: &Core, writer: &mut Writer) {
+    let Some(Sharing { turns, .. }) = &core.sharing else { return };
     let mut follower = turns.follower();
     let synced = commit::refuse_if_stopped(core)
         .and_then(|()| commit::await_durable(core, writer.change))
@@ -216,7 +217,7 @@ fn followed(core: &Core, writer: &Writer, is_marked: bool) -> Result<(u64, Optio
 
 /// Sees what other processes have written. See [`crate::Index::refresh`].
 pub(crate) fn refresh(core: &Core) -> Result<bool> {
-    let Some(turns) = &core.turns else { return Ok(false) };
+    let Some(Sharing { turns, .. }) = &core.sharing else { return Ok(false) };
     let before = core.snapshot().change();
     let mut writer = core.writer();
     if core.lock().is_none() {
@@ -240,19 +241,9 @@ pub(crate) fn refresh_until(core: &Core, change: u64, wait: Duration) -> Result<
         if core.snapshot().change() >= change {
             return Ok(true);
         }
-        if core.turns.is_none() || begun.elapsed() >= wait {
+        if core.sharing.is_none() || begun.elapsed() >= wait {
             return Ok(false);
         }
         thread::sleep(folder::PAUSE);
     }
-}
-
-/// Ends the turn of a handle that is closed or shut down. Does not flush: other processes go on.
-pub(crate) fn close(core: &Core, writer: &mut Writer) -> Result<()> {
-    let Some(turns) = core.turns.as_ref().filter(|_| core.lock().is_some()) else {
-        return Ok(());
-    };
-    let refused = commit::refuse_if_stopped(core);
-    end(core, turns, writer);
-    refused.and_then(|()| commit::refuse_if_stopped(core))
 }

@@ -24,7 +24,7 @@ impl Background {
                 None
             }
             // The turns of a shared handle must not wait for steps of other indexes.
-            Maintenance::Shared if core.turns.is_none() => Some(Seat::take_shared(core)?),
+            Maintenance::Shared if core.sharing.is_none() => Some(Seat::take_shared(core)?),
             Maintenance::Shared | Maintenance::Background => Some(Seat::take_own(core)?),
         };
         if let Some(seat) = &seat {

@@ -416,7 +416,7 @@ impl Work {
             return Next::Ready;
         }
         let Some(was_woken) = core.wakeup.take() else { return Next::Gone };
-        let turn = core.turns.as_ref().and_then(|turns| turns.end_if_idle(core));
+        let turn = core.sharing.as_ref().and_then(|sharing| sharing.end_if_idle(core));
         let look = self.quiet.get_or_insert_with(|| Quiet::begin(core)).look(core);
         let next = |due: Instant| {
             let soon = [look.err(), turn].into_iter().flatten().min();

@@ -5,10 +5,10 @@ use crate::index::merge::commit;
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::{compaction, cover};
 use crate::index::read::Maintained;
-use crate::index::state::core::Core;
+use crate::index::state::core::{Core, Sharing};
 use crate::index::state::event::Event;
 use crate::index::state::options::Maintenance;
-use crate::index::state::turns::{Turns, Wait};
+use crate::index::state::turns::Wait;
 use crate::index::write::write_path;
 use crate::wal::Reserve;
 use crate::{Error, Result};
@@ -25,9 +25,9 @@ pub(crate) fn maintain(core: &Core) -> Result<Maintained> {
 
 /// Like [`maintain`]. If `quiet` is still the last change, the step may be an idle merge.
 pub(crate) fn maintain_quiet(core: &Core, quiet: Option<u64>) -> Result<Maintained> {
-    if let Some(turns) = &core.turns
+    if let Some(sharing) = &core.sharing
         && core.lock().is_none()
-        && let Some(done) = between_turns(core, turns, quiet)?
+        && let Some(done) = between_turns(core, sharing, quiet)?
     {
         return Ok(done);
     }
@@ -43,17 +43,17 @@ pub(crate) fn maintain_quiet(core: &Core, quiet: Option<u64>) -> Result<Maintain
 
 /// A step of a shared handle that has no turn. `None` if it has one now: to end a compaction, or to
 /// merge after its own last changes, if nobody has written since and nobody writes now.
-fn between_turns(core: &Core, turns: &Turns, quiet: Option<u64>) -> Result<Option<Maintained>> {
+fn between_turns(core: &Core, sharing: &Sharing, quiet: Option<u64>) -> Result<Option<Maintained>> {
     match compaction::needs_turn(core) {
         Some(false) => {
             let step = compaction::compact_step(core, quiet)?;
             return Ok(Some(step.map_or(Maintained::Nothing, |_| Maintained::Compacting)));
         }
-        Some(true) => return (turns.begin)(core, Wait::Patiently).map(|_| None),
+        Some(true) => return (sharing.begin)(core, Wait::Patiently).map(|_| None),
         None => {}
     }
-    let is_own = quiet.is_some_and(|change| change == turns.written());
-    if is_own && core.options.merge_when_idle && (turns.begin)(core, Wait::Never)? {
+    let is_own = quiet.is_some_and(|change| change == sharing.turns.written());
+    if is_own && core.options.merge_when_idle && (sharing.begin)(core, Wait::Never)? {
         return Ok(None);
     }
     cover::cover_small(core)?;

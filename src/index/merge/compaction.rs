@@ -190,7 +190,7 @@ fn begin_compaction(
     chosen: &[u64],
 ) -> Result<Option<Compaction>> {
     commit::refuse_if_stopped(core)?;
-    let claim = match &core.turns {
+    let claim = match &core.sharing {
         None => None,
         Some(_) => match claim(core)? {
             None => return Ok(None),
@@ -218,7 +218,7 @@ fn begin_compaction(
             ranks: Arc::clone(&source.ranks),
         };
         let number = writer.next_number();
-        if core.turns.is_some() {
+        if core.sharing.is_some() {
             // Others draw numbers before the output is listed.
             Draft::new(core, writer).commit(core, writer)?;
         }
@@ -294,7 +294,7 @@ fn end(core: &Core, compaction: Compaction) -> Result<()> {
     let Compaction { inputs, merge, begun, _claim, .. } = compaction;
     let finish = |merge: Merge| {
         // A shared handle publishes during a turn.
-        let turn = core.turns.is_some().then(|| core.to_write()).transpose()?;
+        let turn = core.sharing.is_some().then(|| core.to_write()).transpose()?;
         let finished = merge.finish();
         drop(turn);
         open_built(core, &finished?)
@@ -302,7 +302,7 @@ fn end(core: &Core, compaction: Compaction) -> Result<()> {
     let built = merge.map(finish).transpose()?;
     let mut writer = core.to_write()?;
     commit::refuse_if_stopped(core)?;
-    if let (Some(_), Some(built)) = (&core.turns, &built) {
+    if let (Some(_), Some(built)) = (&core.sharing, &built) {
         // A recovery by another process may have swept it.
         core.storage.bytes_of(&built.file.path).or_io("find", &built.file.path)?;
     }

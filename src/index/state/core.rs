@@ -3,9 +3,9 @@
 use super::event::Events;
 use super::expiry_queue::Expiry;
 use super::group::{Group, Mark};
-use super::options::Options;
+use super::options::{Maintenance, Options};
 use super::running::Compaction;
-use super::turns::{Turns, Writing};
+use super::turns::{TurnEnds, Turns, Wait};
 use super::versions::{HeldFile, Snapshot, State};
 use super::view::View;
 use super::wakeup::Wakeup;
@@ -23,8 +23,11 @@ use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::wal::{Wal, WalIdentity};
 use crate::{Params, Result};
-use std::ops::Deref;
+use std::fmt;
+use std::io;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// An open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, then the lock of
 /// the memtable.
@@ -62,7 +65,7 @@ pub(crate) struct Core {
     pub(crate) lock: Arc<LockPlace>,
     pub(crate) released: ReleaseOnDrop,
     /// How a shared handle gets the lock; `None` for any other.
-    pub(crate) turns: Option<Turns>,
+    pub(crate) sharing: Option<Sharing>,
     /// Whether the handle was shut down, or is about to be: new calls are refused.
     pub(crate) shut_down: AtomicBool,
     /// The process that opened the index.
@@ -193,6 +196,97 @@ impl Core {
 
     pub(crate) fn state(&self) -> Arc<State> {
         self.view.state()
+    }
+}
+
+/// The turns of a shared handle, and the functions that begin and end one. (They stand above, where
+/// the files are read.)
+pub(crate) struct Sharing {
+    pub(in crate::index) turns: Turns,
+    /// Begins a turn. Returns false if another process has one and the call does not wait for it.
+    pub(in crate::index) begin: fn(&Core, Wait) -> Result<bool>,
+    pub(in crate::index) end: fn(&Core, &mut Writer),
+}
+
+impl Sharing {
+    /// Ends a turn in which nothing is written. Returns the time of the next look, while there is a
+    /// turn.
+    pub(in crate::index) fn end_if_idle(&self, core: &Core) -> Option<Instant> {
+        core.lock()?;
+        match self.turns.ends() {
+            TurnEnds::At(due) => return Some(due),
+            TurnEnds::IfAwaited if !is_awaited(core) => return Some(Turns::next_look()),
+            TurnEnds::IfAwaited | TurnEnds::Now => {}
+        }
+        let mut writer = core.writer();
+        if core.lock().is_some() {
+            (self.end)(core, &mut writer);
+        }
+        None
+    }
+}
+
+impl fmt::Debug for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharing").field("turns", &self.turns).finish_non_exhaustive()
+    }
+}
+
+/// Whether another process waits for its turn. If that cannot be found out, it does.
+fn is_awaited(core: &Core) -> bool {
+    match core.storage.lock_shared(&core.names.waiting_lock()) {
+        Ok(_) => false,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+/// The write lock of a handle that may write. A turn that is over ends when this is dropped.
+pub(crate) struct Writing<'a> {
+    core: &'a Core,
+    writer: MutexGuard<'a, Writer>,
+}
+
+impl<'a> Writing<'a> {
+    fn begin(core: &'a Core) -> Result<Self> {
+        loop {
+            let writer = core.writer();
+            match &core.sharing {
+                // A turn may have ended between the call and the lock.
+                Some(sharing) if core.lock().is_none() => {
+                    drop(writer);
+                    (sharing.begin)(core, Wait::Patiently)?;
+                }
+                _ => return Ok(Self { core, writer }),
+            }
+        }
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let core = self.core;
+        let Some(sharing) = &core.sharing else { return };
+        if core.lock().is_none() {
+            return;
+        }
+        let is_inline = core.options.maintenance == Maintenance::Inline;
+        if is_inline || sharing.turns.note_use() && is_awaited(core) {
+            (sharing.end)(core, &mut self.writer);
+        }
+    }
+}
+
+impl Deref for Writing<'_> {
+    type Target = Writer;
+
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl DerefMut for Writing<'_> {
+    fn deref_mut(&mut self) -> &mut Writer {
+        &mut self.writer
     }
 }
 

@@ -71,9 +71,9 @@ impl Options {
     /// Options from settings, each with its name and its value as text: `durability` (`sync`, `os`,
     /// or the number of milliseconds that a power cut may cost), `maintenance` (`shared`,
     /// `background`, `inline`), `read_mode` (`mmap`, `pread`), `memory_bytes`, `memtable_bytes`,
-    /// `batch_bytes`, `merge_bytes`, `ttl_ms`, `merge_when_idle`, `keep_mapped`, `shared` (`true` or
-    /// `false`), `lock_wait_ms`. Their meaning is that of the methods of these names, in any order:
-    /// a part that is given counts more than `memory_bytes`.
+    /// `batch_bytes`, `merge_bytes`, `ttl_ms`, `merge_when_idle`, `keep_mapped`, `shared` (`true`
+    /// or `false`), `lock_wait_ms`. Their meaning is that of the methods of these names, in any
+    /// order: a part that is given counts more than `memory_bytes`.
     ///
     /// ```
     /// use nearkin::Options;

@@ -1,17 +1,8 @@
-//! The turns of a shared handle: when it holds the lock of the index's folder, and what it knows of
-//! the files between two turns.
-//!
-//! `files/turns.rs` begins and ends them; the functions are kept here, because the floors below call
-//! them. See `docs/reference/PROTOCOL.md`.
+//! The turns of a shared handle: what it knows of the files between two turns, and when a turn is
+//! over. See `docs/reference/PROTOCOL.md`.
 
-use super::core::{Core, Writer};
 use super::follower::Follower;
-use super::options::Maintenance;
-use crate::Result;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
-use std::fmt;
-use std::io;
-use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
 /// How long a turn lasts at least while changes are written.
@@ -29,15 +20,22 @@ pub(crate) enum Wait {
     Never,
 }
 
-/// What a shared handle needs to take turns.
+/// When a turn is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnEnds {
+    Now,
+    /// If another process waits.
+    IfAwaited,
+    /// Not yet: look again then.
+    At(Instant),
+}
+
+/// What a shared handle keeps about its turns.
+#[derive(Debug)]
 pub(crate) struct Turns {
-    pub(in crate::index) follower: Mutex<Follower>,
+    follower: Mutex<Follower>,
     /// Held by the thread that waits for a turn, for all threads of this handle.
     pub(in crate::index) queue: Mutex<()>,
-    /// Begins a turn. Returns false if another process has one and the call does not wait for it.
-    pub(in crate::index) begin: fn(&Core, Wait) -> Result<bool>,
-    /// Ends the turn.
-    pub(in crate::index) end: fn(&Core, &Turns, &mut Writer),
     times: Mutex<Times>,
 }
 
@@ -54,15 +52,10 @@ struct Times {
 }
 
 impl Turns {
-    pub(crate) fn new(
-        follower: Follower,
-        begin: fn(&Core, Wait) -> Result<bool>,
-        end: fn(&Core, &Self, &mut Writer),
-    ) -> Self {
+    pub(crate) fn new(follower: Follower) -> Self {
         let now = Instant::now();
         let times = Times { begun: now, used: now, looked: now, before: 0, written: 0 };
-        let (follower, times) = (Mutex::new(follower), Mutex::new(times));
-        Self { follower, queue: Mutex::new(()), begin, end, times }
+        Self { follower: Mutex::new(follower), queue: Mutex::new(()), times: Mutex::new(times) }
     }
 
     fn times(&self) -> MutexGuard<'_, Times> {
@@ -94,96 +87,33 @@ impl Turns {
         self.times().written
     }
 
-    /// Notes that the turn was used now. Returns whether it is to end: another process waits, and
-    /// the turn was long enough.
-    fn is_over(&self, core: &Core) -> bool {
-        if core.options.maintenance == Maintenance::Inline {
-            return true;
-        }
+    /// Notes that the turn was used now. Returns whether it is long enough to end, and it is time
+    /// for a look whether another process waits.
+    pub(in crate::index) fn note_use(&self) -> bool {
         let now = Instant::now();
         let mut times = self.times();
         times.used = now;
-        if now < times.begun + TURN || now < times.looked + LOOK {
-            return false;
+        let is_time = now >= times.begun + TURN && now >= times.looked + LOOK;
+        if is_time {
+            times.looked = now;
         }
-        times.looked = now;
-        drop(times);
-        is_awaited(core)
+        is_time
     }
 
-    /// Ends a turn in which nothing is written. Returns the time of the next look, while there is a
-    /// turn.
-    pub(in crate::index) fn end_if_idle(&self, core: &Core) -> Option<Instant> {
-        core.lock()?;
+    /// When a turn ends in which nothing is written.
+    pub(in crate::index) fn ends(&self) -> TurnEnds {
         let (now, used) = (Instant::now(), self.times().used);
-        if now < used + IDLE_TURN && (now < used + LOOK || !is_awaited(core)) {
-            return Some(now + TURN);
-        }
-        let mut writer = core.writer();
-        if core.lock().is_some() {
-            (self.end)(core, self, &mut writer);
-        }
-        None
-    }
-}
-
-/// Whether another process waits for its turn. If that cannot be found out, it does.
-fn is_awaited(core: &Core) -> bool {
-    match core.storage.lock_shared(&core.names.waiting_lock()) {
-        Ok(_) => false,
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
-    }
-}
-
-impl fmt::Debug for Turns {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turns").field("times", &self.times).finish_non_exhaustive()
-    }
-}
-
-/// The write lock of a handle that may write. A turn that is over ends when this is dropped.
-pub(crate) struct Writing<'a> {
-    core: &'a Core,
-    writer: MutexGuard<'a, Writer>,
-}
-
-impl<'a> Writing<'a> {
-    pub(in crate::index) fn begin(core: &'a Core) -> Result<Self> {
-        loop {
-            let writer = core.writer();
-            match &core.turns {
-                // A turn may have ended between the call and the lock.
-                Some(turns) if core.lock().is_none() => {
-                    drop(writer);
-                    (turns.begin)(core, Wait::Patiently)?;
-                }
-                _ => return Ok(Self { core, writer }),
-            }
+        if now >= used + IDLE_TURN {
+            TurnEnds::Now
+        } else if now >= used + LOOK {
+            TurnEnds::IfAwaited
+        } else {
+            TurnEnds::At(now + TURN)
         }
     }
-}
 
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        if let Some(turns) = &self.core.turns
-            && self.core.lock().is_some()
-            && turns.is_over(self.core)
-        {
-            (turns.end)(self.core, turns, &mut self.writer);
-        }
-    }
-}
-
-impl Deref for Writing<'_> {
-    type Target = Writer;
-
-    fn deref(&self) -> &Writer {
-        &self.writer
-    }
-}
-
-impl DerefMut for Writing<'_> {
-    fn deref_mut(&mut self) -> &mut Writer {
-        &mut self.writer
+    /// The time of the next look after [`TurnEnds::IfAwaited`].
+    pub(in crate::index) fn next_look() -> Instant {
+        Instant::now() + TURN
     }
 }

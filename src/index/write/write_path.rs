@@ -177,7 +177,7 @@ pub(crate) fn append(
 /// handle then lets the other processes see it.
 pub(crate) fn settle(core: &Core, change: u64) -> Result<()> {
     commit::settle(core, change)?;
-    if core.turns.is_some()
+    if core.sharing.is_some()
         && let Err(error) = note_horizon(core)
     {
         // The change is durable; only others see it later.

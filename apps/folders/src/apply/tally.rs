@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::journal::Deed;
 use nearkin_kit::output::grouped;
-use nearkin_kit::plan::name;
 
 /// What was done.
 #[derive(Debug, Default, Serialize)]

@@ -15,7 +15,6 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::doubts;
 use nearkin_kit::input::doubts::Doubts;
 use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
-use nearkin_kit::time;
 
 /// Maximum number of reasons to print without `--verbose`.
 const ADVICE_MAX: usize = 5;

@@ -68,7 +68,7 @@ mod tests {
             });
             texts_with(&hashed.collect::<Vec<_>>())
         };
-        let with_notice = |at: usize| own(at) + if at % 5 == 0 { notice } else { "" };
+        let with_notice = |at: usize| own(at) + if at.is_multiple_of(5) { notice } else { "" };
         assert_eq!(count((0..100).map(with_notice).collect()), 20);
         assert_eq!(count((0..100).map(own).collect()), 0);
         assert_eq!(count(vec![own(1) + notice; 100]), 0);

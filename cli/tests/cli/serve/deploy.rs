@@ -85,20 +85,20 @@ impl Machine {
         self.sh(rest.split_once("```").unwrap().0)
     }
 
-    fn documents(&self, port: u16) -> u64 {
-        let stats = self.client(port).ask("GET", "/v1/stats", None).has(200).json();
+    fn documents(port: u16) -> u64 {
+        let stats = client(port).ask("GET", "/v1/stats", None).has(200).json();
         stats["documents"].as_u64().unwrap()
     }
+}
 
-    fn client(&self, port: u16) -> Client {
-        Client::new(([127, 0, 0, 1], port).into())
-    }
+fn client(port: u16) -> Client {
+    Client::new(([127, 0, 0, 1], port).into())
+}
 
-    fn put(&self, client: &mut Client, number: u64) {
-        let text = format!("document {number} says {} and {}", number * 7, number * 13);
-        let path = format!("/v1/documents/{number}");
-        client.ask("PUT", &path, Some(&json!({"text": text}))).has(201);
-    }
+fn put(client: &mut Client, number: u64) {
+    let text = format!("document {number} says {} and {}", number * 7, number * 13);
+    let path = format!("/v1/documents/{number}");
+    client.ask("PUT", &path, Some(&json!({"text": text}))).has(201);
 }
 
 impl Drop for Machine {
@@ -121,14 +121,14 @@ fn an_operator_backs_up_restores_upgrades_and_rolls() {
     machine.sh("nearkin create /var/lib/nearkin/index.nearkin --threshold 0.6");
     let started = "until curl -fsS http://127.0.0.1:7878/health; do sleep 0.1; done";
     machine.sh(&format!("systemctl start nearkin; {started}"));
-    (0..200).for_each(|number| machine.put(&mut machine.client(writer), number));
+    (0..200).for_each(|number| put(&mut client(writer), number));
     // Backup, while documents are written.
     let (done, written) = (AtomicBool::new(false), AtomicU64::new(200));
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut client = machine.client(writer);
+            let mut client = client(writer);
             while !done.load(Ordering::SeqCst) {
-                machine.put(&mut client, written.load(Ordering::SeqCst));
+                put(&mut client, written.load(Ordering::SeqCst));
                 written.fetch_add(1, Ordering::SeqCst);
             }
         });
@@ -138,7 +138,7 @@ fn an_operator_backs_up_restores_upgrades_and_rolls() {
         done.store(true, Ordering::SeqCst);
     });
     let all = written.load(Ordering::SeqCst);
-    assert_eq!(machine.documents(writer), all);
+    assert_eq!(Machine::documents(writer), all);
     let copies = machine.sh("ls /var/backups/nearkin");
     assert_eq!(copies.lines().count(), 1, "{copies}");
     let stats = machine.sh("nearkin stats /var/backups/nearkin/* --json");
@@ -146,13 +146,13 @@ fn an_operator_backs_up_restores_upgrades_and_rolls() {
     let saved = stats["documents"].as_u64().unwrap();
     assert!((200..=all).contains(&saved), "{saved} of {all}");
     machine.block("Restore");
-    assert_eq!(machine.documents(writer), saved);
-    machine.put(&mut machine.client(writer), 1_000_000);
+    assert_eq!(Machine::documents(writer), saved);
+    put(&mut client(writer), 1_000_000);
     machine.block("Upgrade");
-    assert_eq!(machine.documents(writer), saved + 1);
+    assert_eq!(Machine::documents(writer), saved + 1);
     machine.block("Roll restart");
     machine.block("Roll restart");
-    assert_eq!(readers.map(|reader| machine.documents(reader)), [saved + 1; 2]);
+    assert_eq!(readers.map(|reader| Machine::documents(reader)), [saved + 1; 2]);
     machine.sh("systemctl stop nearkin; nearkin verify /var/lib/nearkin/index.nearkin");
-    assert_eq!(readers.map(|reader| machine.documents(reader)), [saved + 1; 2]);
+    assert_eq!(readers.map(|reader| Machine::documents(reader)), [saved + 1; 2]);
 }

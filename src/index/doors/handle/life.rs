@@ -1,13 +1,14 @@
-//! More of the public handle: temporary indexes, paths, closing and shutdown.
+//! More of the public handle: temporary indexes, paths, refreshing, closing and shutdown.
 
 use crate::index::Index;
-use crate::index::files::{folder, inspect, life};
+use crate::index::files::{folder, inspect, life, turns};
 use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Options};
 use crate::storage::{Memory, ScratchStorage};
 use crate::sync::Arc;
 use crate::{Params, Result};
 use std::path::Path;
+use std::time::Duration;
 
 /// Size of the files of a scratch index above which further ones are on disk.
 const SCRATCH_MEMORY_BYTES: u64 = 32 << 20;
@@ -97,6 +98,32 @@ impl Index {
     /// ```
     pub fn path(&self) -> &Path {
         self.core.names.root()
+    }
+
+    /// Sees what other processes have written since, through a handle with
+    /// [`Options::shared`](crate::Options::shared). Returns whether there was anything new; false
+    /// for any other handle, which has the index to itself.
+    ///
+    /// After `Ok`, queries see every change that another process had acknowledged before the call:
+    /// under [`Durability::Sync`](crate::Durability::Sync) at once, otherwise as soon as it is
+    /// durable. A write through this handle sees all of them in any case. Costs 50 us if nothing
+    /// has changed, otherwise as much as [`Reader::refresh`](crate::Reader::refresh).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reader::refresh`](crate::Reader::refresh); the handle keeps its state.
+    pub fn refresh(&self) -> Result<bool> {
+        turns::refresh(&*self.here()?)
+    }
+
+    /// Refreshes until the change of this number is visible, for at most `wait`; returns whether it
+    /// is. A process that was told of a change of another one waits for it by this.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::refresh`].
+    pub fn refresh_until(&self, change: u64, wait: Duration) -> Result<bool> {
+        turns::refresh_until(&*self.here()?, change, wait)
     }
 
     /// Closes the index: flushes, so that reopening replays and writes nothing. Writes nothing if

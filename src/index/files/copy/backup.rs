@@ -9,9 +9,8 @@ use crate::index::files::follow;
 use crate::index::files::open::{self, assemble, make_folders};
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::write_parameters;
-use crate::index::state::core::{Core, Writer};
+use crate::index::state::core::{Core, Writer, Writing};
 use crate::index::state::options::Options;
-use crate::index::state::turns::Writing;
 use crate::index::state::versions::{LiveSegment, Snapshot, State};
 use crate::storage::lock::{Lock, LockPlace};
 use crate::storage::names::{Ending, Names, tmp_of};
@@ -40,7 +39,7 @@ pub(crate) fn backup(core: &Core, dir: &Path) -> Result<()> {
 /// A shared handle keeps its turn during a backup, because its state does not keep other processes
 /// from deleting files. `None` for any other handle.
 fn turn_of_shared(core: &Core) -> Result<Option<Writing<'_>>> {
-    core.turns.is_some().then(|| core.to_write()).transpose()
+    core.sharing.is_some().then(|| core.to_write()).transpose()
 }
 
 /// See [`crate::Index::backup_of`].

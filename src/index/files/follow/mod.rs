@@ -34,7 +34,7 @@ use std::path::Path;
 /// second.
 const ATTEMPTS: u32 = 40;
 
-/// Who may append to the log while it is read.
+/// The process that may append to the log while it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
     /// A process that holds the lock.

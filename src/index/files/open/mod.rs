@@ -279,7 +279,7 @@ pub(crate) fn assemble(
         wakeup: Wakeup::default(),
         lock: Arc::clone(place),
         released: ReleaseOnDrop::default(),
-        turns: None,
+        sharing: None,
         shut_down: AtomicBool::new(false),
         process: std::process::id(),
         is_sharded: false,

@@ -16,6 +16,7 @@
 mod admitting;
 mod adopting;
 mod bench;
+mod beside;
 mod bytes;
 #[cfg(test)]
 mod crash;
