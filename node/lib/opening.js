@@ -18,6 +18,8 @@ const WRITING = {
   ttlMs: 'number',
   memoryBytes: 'number',
   memtableBytes: 'number',
+  shared: 'boolean',
+  lockWaitMs: 'number',
   ...READING,
 };
 

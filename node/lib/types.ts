@@ -114,6 +114,10 @@ export interface OpenOptions<T extends KeyKind = 'string'> extends ReaderOptions
   memoryBytes?: number;
   /** Maximum memory for documents that are in no segment yet; counts more than `memoryBytes`. */
   memtableBytes?: number;
+  /** Whether other processes write, too, each with a shared handle: they take turns. */
+  shared?: boolean;
+  /** How long an opening, or a shared handle for its turn, waits for the lock, in milliseconds. */
+  lockWaitMs?: number;
 }
 
 /** The options of a query: its conditions. */

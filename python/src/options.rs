@@ -93,8 +93,17 @@ pub(crate) struct Opening {
 pub(crate) const PASSAGE_OPTIONS: &[&str] =
     &["durability", "read_mode", "memory_bytes", "memtable_bytes", "keys", "threads"];
 /// Those that open an index.
-pub(crate) const INDEX_OPTIONS: &[&str] =
-    &["durability", "ttl", "read_mode", "memory_bytes", "memtable_bytes", "keys", "threads"];
+pub(crate) const INDEX_OPTIONS: &[&str] = &[
+    "durability",
+    "ttl",
+    "read_mode",
+    "memory_bytes",
+    "memtable_bytes",
+    "shared",
+    "lock_wait",
+    "keys",
+    "threads",
+];
 
 impl Opening {
     /// Reads the keyword arguments for the index at `path`.
@@ -124,6 +133,8 @@ impl Opening {
             "threads" => self.threads = argument(value, name)?,
             "durability" => self.options = options.durability(durability(value)?),
             "ttl" => self.options = options.ttl(duration(value, name)?),
+            "shared" => self.options = options.shared(argument(value, name)?),
+            "lock_wait" => self.options = options.lock_wait(duration(value, name)?),
             "memory_bytes" => {
                 let Count(bytes) = argument(value, name)?;
                 self.options = options.memory_bytes_max(bytes);

@@ -68,7 +68,7 @@ impl Index {
     #[new]
     #[pyo3(signature = (path, params=None, **options), text_signature = "(path, params=None, *, \
         durability=None, ttl=None, read_mode=None, memory_bytes=None, memtable_bytes=None, \
-        keys='str', threads=None)")]
+        shared=None, lock_wait=None, keys='str', threads=None)")]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = path_of)] path: PathBuf,
@@ -83,7 +83,7 @@ impl Index {
     /// Opens an existing index.
     #[staticmethod]
     #[pyo3(signature = (path, **options), text_signature = "(path, *, durability=None, ttl=None, \
-        read_mode=None, memory_bytes=None, memtable_bytes=None, \
+        read_mode=None, memory_bytes=None, memtable_bytes=None, shared=None, lock_wait=None, \
         keys='str', threads=None)")]
     fn open(
         py: Python<'_>,
@@ -119,7 +119,7 @@ impl Index {
     #[staticmethod]
     #[pyo3(signature = (path, params, **options), text_signature = "(path, params, *, \
         durability=None, ttl=None, read_mode=None, memory_bytes=None, memtable_bytes=None, \
-        keys='str', threads=None)")]
+        shared=None, lock_wait=None, keys='str', threads=None)")]
     fn create(
         py: Python<'_>,
         #[pyo3(from_py_with = path_of)] path: PathBuf,
@@ -371,6 +371,13 @@ impl Index {
     fn flush(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
         run(py, None, move |_| index.flush())
+    }
+
+    /// Sees what other processes have written through handles with shared=True. Returns whether
+    /// there was anything new.
+    fn refresh(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
+        run(py, None, move |_| index.refresh())
     }
 
     /// Makes all earlier writes durable. Returns the number of the last durable change. A Reader

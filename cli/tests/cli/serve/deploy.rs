@@ -152,7 +152,7 @@ fn an_operator_backs_up_restores_upgrades_and_rolls() {
     assert_eq!(Machine::documents(writer), saved + 1);
     machine.block("Roll restart");
     machine.block("Roll restart");
-    assert_eq!(readers.map(|reader| Machine::documents(reader)), [saved + 1; 2]);
+    assert_eq!(readers.map(Machine::documents), [saved + 1; 2]);
     machine.sh("systemctl stop nearkin; nearkin verify /var/lib/nearkin/index.nearkin");
-    assert_eq!(readers.map(|reader| Machine::documents(reader)), [saved + 1; 2]);
+    assert_eq!(readers.map(Machine::documents), [saved + 1; 2]);
 }
