@@ -98,7 +98,7 @@ impl Index {
     ///
     /// >>> import nearkin as nk
     /// >>> ix = nk.Index.temporary(nk.Params(threshold=0.7))
-    /// >>> ix["a"] = "the ferry was cancelled on monday"
+    /// >>> _ = ix.insert("a", "the ferry was cancelled on monday")
     /// >>> len(ix)
     /// 1
     #[staticmethod]
