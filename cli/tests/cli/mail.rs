@@ -26,12 +26,17 @@ fn scratch() -> Scratch {
     scratch
 }
 
-/// The near-copies, without the folder.
+/// The near-copies, without the folder, in the order of their names.
 fn groups(scratch: &Scratch, options: &str) -> Vec<Vec<String>> {
     let found = scratch.ok(format!("dups d --json --no-cache {options}").trim_end()).objects();
     let files = found.iter().filter_map(|group| group["files"].as_array());
     let name = |file: &Value| slashes(file["path"].as_str().unwrap()).replace("d/", "");
-    files.map(|files| files.iter().map(name).collect()).collect()
+    let sorted = |files: &Vec<Value>| {
+        let mut names: Vec<_> = files.iter().map(name).collect();
+        names.sort_unstable();
+        names
+    };
+    files.map(sorted).collect()
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn types_are_described_as_they_are_read_and_written() {
     assert!(query.contains("max_candidates") && !query.contains("verify"), "{query:?}");
     assert_eq!(names("Query", "required"), set(""));
     assert_eq!(names("Admit", "required"), set("key"));
-    assert_eq!(names("Document", "properties"), set("text items rows payload"));
+    assert_eq!(names("Document", "properties"), set("text items rows payload time"));
     let answer = "matches found threshold expected_recall complete change";
     assert_eq!(names("Answer", "required"), set(answer));
     assert_eq!(names("Match", "required"), set("key similarity standard_error equal_rows time"));
