@@ -132,10 +132,10 @@ test('admission', async () => {
     [{ key: 'a', document: TEXT }, { key: 'b', document: LIKE }, { key: 'c', document: 'bread' }],
     { reject: 0.9 },
   );
-  assert.deepEqual(all.map((one) => one.outcome), ['inserted', 'rejected', 'inserted']);
+  assert.deepEqual(all.map((one) => one.decision), ['admitted', 'rejected', 'admitted']);
   assert.equal(all[1].duplicates[0].key, 'a');
   const newest = await index.admit('b', LIKE, { reject: 0.9, keep: 'newest', payload: 'p', time: 5 });
-  assert.deepEqual([newest.admitted, newest.removed[0].key], [true, 'a']);
+  assert.deepEqual([newest.decision, newest.removed[0].key], ['admitted', 'a']);
   const { payload, timeMs } = await index.get('b');
   assert.deepEqual([String(payload), timeMs], ['p', 5]);
   assert.equal(index.admitSync('d', `${TEXT} again`, { reject: 0.99, relate: 0.3 }).related.length, 1);
@@ -148,7 +148,7 @@ test('containment', async () => {
   const part = 'the bridge is closed until further notice';
   const { matches } = await index.query(part, { contained: 0.75 });
   assert.ok(matches[0].contained > 0.75);
-  assert.equal((await index.admit('part', part, { contained: 0.75 })).admitted, false);
+  assert.equal((await index.admit('part', part, { contained: 0.75 })).decision, 'rejected');
   await index.insert('part', part);
   const pairs = [...index.pairsSync({ contained: 0.75 })];
   assert.equal(pairs.length, 1);
@@ -158,7 +158,7 @@ test('containment', async () => {
 test('conditions are checked, and errors name the option', async () => {
   const index = Index.temporary(new Params());
   index.insertSync('a', TEXT);
-  const none = { limit: Infinity, maxCandidates: Infinity, timeoutMs: Infinity, before: 1e15 };
+  const none = { limit: Infinity, maxCandidates: Infinity, deadlineMs: Infinity, before: 1e15 };
   assert.equal(index.querySync(LIKE, none).found, 1);
   assert.equal(index.querySync(LIKE, { limit: undefined, before: new Date(1) }).found, 0);
   for (const name of ['limit', 'maxCandidates', 'after', 'before']) {
@@ -166,9 +166,9 @@ test('conditions are checked, and errors name the option', async () => {
     assert.throws(() => index.querySync(LIKE, { [name]: 1.5 }), error);
     assert.throws(() => index.querySync(LIKE, { [name]: NaN }), TypeError);
   }
-  const late = { code: 'NEARKIN_INVALID', message: /^timeoutMs must be a number of milliseconds, 0 or more/ };
-  assert.throws(() => index.querySync(LIKE, { timeoutMs: -1 }), late);
-  assert.equal(index.querySync(LIKE, { timeoutMs: 0 }).complete, false);
+  const late = { code: 'NEARKIN_INVALID', message: /^deadlineMs must be a number of milliseconds, 0 or more/ };
+  assert.throws(() => index.querySync(LIKE, { deadlineMs: -1 }), late);
+  assert.equal(index.querySync(LIKE, { deadlineMs: 0 }).complete, false);
   assert.equal(index.admitSync('b', LIKE, { reject: 1, relate: 0.5 }).duplicates.length, 1);
   assert.throws(() => index.querySync(LIKE, { threshold: Infinity }), { code: 'NEARKIN_INVALID' });
   assert.throws(() => index.querySync(LIKE, { after: 2, before: 2 }), { message: /^after must be/ });
@@ -188,14 +188,14 @@ test('pairs and clusters take the conditions of queries', async () => {
   assert.deepEqual(pairs({ prefix: Buffer.from('b/') }), ['b/1 b/2']);
   assert.deepEqual(pairs({ after: 1000, before: new Date(2001) }), ['a/2 b/1']);
   assert.equal(pairs({ limit: 2 }).length, 2);
-  assert.equal(pairs({ limit: Infinity, timeoutMs: Infinity }).length, 6);
+  assert.equal(pairs({ limit: Infinity, deadlineMs: Infinity }).length, 6);
   const clusters = [];
   for await (const one of index.clusters({ after: 1000, threshold: 0.9 })) clusters.push(one.keys);
   assert.deepEqual(clusters, [['a/2', 'b/1', 'b/2']]);
   assert.deepEqual([...index.clustersSync({ limit: 0 })], []);
   const late = { code: 'NEARKIN_CANCELLED' };
-  assert.throws(() => pairs({ timeoutMs: 0 }), late);
-  await assert.rejects(index.clusters({ timeoutMs: 0 }).next(), late);
+  assert.throws(() => pairs({ deadlineMs: 0 }), late);
+  await assert.rejects(index.clusters({ deadlineMs: 0 }).next(), late);
   assert.throws(() => pairs({ maxCandidates: 5 }), TypeError);
   assert.throws(() => pairs({ threshold: 2 }), { code: 'NEARKIN_INVALID' });
 });
@@ -210,7 +210,7 @@ test('a filter by time', async () => {
   assert.deepEqual(await found({ after: 1001, before: 2001, prefix: 't' }), ['t2000']);
   assert.deepEqual(await found({ after: 2000, limit: 1 }), ['t2000']);
   assert.equal(index.queryKeySync('t1000', { before: 3000 }).found, 1);
-  assert.equal(index.admitSync('n1', LIKE, { before: 1000, time: 1 }).admitted, true);
+  assert.equal(index.admitSync('n1', LIKE, { before: 1000, time: 1 }).decision, 'admitted');
   const refused = await index.admit('n2', LIKE, { after: 3000 });
   assert.deepEqual(refused.duplicates.map(({ key }) => key), ['t3000']);
   await assert.rejects(index.query(TEXT, { after: -1 }), { code: 'NEARKIN_INVALID' });

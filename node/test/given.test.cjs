@@ -101,9 +101,9 @@ test('nothing is read from `Object.prototype`', async () => {
     assert.deepEqual([key, String(payload), timeMs > 5], ['a', 'new', true]);
     assert.deepEqual((await index.query(TEXT)).matches.map((match) => match.key), ['a']);
     assert.equal([...index.keysSync()].length, 1);
-    assert.equal((await index.admit('c', 'bread and butter and milk')).outcome, 'inserted');
+    assert.equal((await index.admit('c', 'bread and butter and milk')).decision, 'admitted');
     assert.equal((await index.get('c')).payload.length, 0);
-    assert.equal((await index.admitAll([{ key: 'd', document: TEXT }]))[0].outcome, 'rejected');
+    assert.equal((await index.admitAll([{ key: 'd', document: TEXT }]))[0].decision, 'rejected');
     await index.write([{ key: 'e', document: 'other words in a row' }, { key: 'c', payload: 'p' }]);
     assert.throws(() => index.writeSync([{ key: 'e' }]), /needs a document/);
     assert.equal(await index.remove('e'), true);

@@ -177,6 +177,11 @@ class Index(_Readable[_nearkin.Index]):
         """Creates an index; raises ``ExistsError`` if there is one."""
         return cls(await _run(None, _nearkin.Index.create, path, params, **how), workers)
 
+    @classmethod
+    async def temporary(cls, params: _nearkin.Params, *, workers: int = 4, **how: Any) -> Index:
+        """Makes an index in memory, which leaves nothing behind."""
+        return cls(await _run(None, _nearkin.Index.temporary, params, **how), workers)
+
     async def __aenter__(self) -> Index:
         return self
 
@@ -190,6 +195,7 @@ class Index(_Readable[_nearkin.Index]):
     import_from = _awaited(_nearkin.Index.import_from)
     clear = _awaited(_nearkin.Index.clear)
     insert = _awaited(_nearkin.Index.insert)
+    refresh = _awaited(_nearkin.Index.refresh)
     remove = _awaited(_nearkin.Index.remove)
     remove_before = _awaited(_nearkin.Index.remove_before)
     remove_prefix = _awaited(_nearkin.Index.remove_prefix)

@@ -101,7 +101,7 @@ def test_integers_of_numpy_and_pandas_are_keys_on_disk(tmp_path):
     np = pytest.importorskip("numpy")
     m = theirs.MinHash(num_perm=16)
     m.update(b"a")
-    with at(tmp_path / "ints", num_perm=16) as lsh:
+    with at(tmp_path / "ints", num_perm=16, params=(4, 3)) as lsh:
         for key in np.arange(3, dtype=np.int32):
             lsh.insert(key, m)
         assert np.int64(2) in lsh and sorted(lsh.query(m)) == [0, 1, 2]

@@ -268,6 +268,7 @@ pub(crate) fn decide_rows<'py>(
         with_detailed(&documents, &sketcher, |make| {
             Judging { guard, alike, order: &order, make, threads }.run(py, &mut fates)
         })?;
+        done(fates.len())?;
     }
     for fate in &fates {
         if let Fate::InIndex(key, _) = fate {

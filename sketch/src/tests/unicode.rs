@@ -169,7 +169,7 @@ fn random_texts_are_as_in_the_crates() {
         std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
     };
     let (texts, first) =
-        (setting("NEARKIN_UNICODE_TEXTS", 20_000), setting("NEARKIN_UNICODE_SEED", 1));
+        (setting("NEARKIN_UNICODE_TEXTS", 4_000), setting("NEARKIN_UNICODE_SEED", 1));
     let (kinds, all) = (kinds(), all_chars().collect::<Vec<char>>());
     for seed in first..first + texts {
         let mut number = 0;
