@@ -188,6 +188,14 @@ typedef struct {
   size_t len;
 } nk_bytes;
 
+// Gives the text of a stored document, by its key: any number but 0, and `text`, which is read
+// before the next call; 0 if it cannot be had. It is called without a lock, on the thread of the
+// admission, and may use the library, but must not throw.
+typedef int (*nk_fetch)(void *user_data,
+                        const void *key,
+                        size_t key_len,
+                        nk_bytes *text);
+
 // A similar document. Its bytes belong to the answer or the admission.
 typedef struct {
   // The document's key.
@@ -206,14 +214,6 @@ typedef struct {
   // The number of equal rows of the two signatures, by which matches are ordered.
   uint32_t equal_rows;
 } nk_match;
-
-// Gives the text of a stored document, by its key: any number but 0, and `text`, which is read
-// before the next call; 0 if it cannot be had. It is called without a lock, on the thread of the
-// admission, and may use the library, but must not throw.
-typedef int (*nk_fetch)(void *user_data,
-                        const void *key,
-                        size_t key_len,
-                        nk_bytes *text);
 
 // The fields of an admission. The matches belong to the admission, and are in the order of an
 // answer.
