@@ -49,8 +49,8 @@ static void look_at(nk_index *index, const nk_query *near_copies, const char *na
                        &error),
         error, name);
   check(nk_admission_get(admission, &view, &error), error, name);
-  if (view.is_admitted) {
-    printf("%s  %s\n", view.outcome == NK_UNCHANGED ? "as before" : "new    ", name);
+  if (view.decision != NK_REJECTED) {
+    printf("%s  %s\n", view.decision == NK_ADMITTED_UNCHANGED ? "as before" : "new    ", name);
   } else {
     const nk_match *like = &view.duplicates[0];
     printf("have it  %s: %.2f like %.*s\n", name, like->similarity, (int)like->key.len,
