@@ -82,7 +82,7 @@ func (i *index) add(key, text string) (bool, error) {
 	}
 	defer C.nk_free(unsafe.Pointer(admission))
 	e := failure(C.nk_admission_get(admission, &view, &err), err)
-	return bool(view.is_admitted) && view.outcome == C.NK_INSERTED, e
+	return view.decision == C.NK_ADMITTED, e
 }
 
 func (i *index) close() error {
