@@ -1,5 +1,6 @@
 //! Unpacks all frames of a Zstandard file, block by block. What stands before a fault is returned,
-//! then the error.
+//! then the error. If the checksum of a frame is wrong, its last block is not returned: a frame of
+//! one block gives nothing then, as with `zstd -dc`.
 //!
 //! `zstd::Decoder` is not used: it loses the blocks that it unpacks together with a damaged one,
 //! and how many these are depends on the buffers.
@@ -16,6 +17,9 @@ const BLOCK_BYTES: usize = 128 << 10;
 
 /// The number of bytes that tells how a frame goes on.
 const FRAME_HEAD_BYTES: usize = 5;
+
+/// Part of the message of Zstandard if the text of a frame is not what its checksum says.
+const WRONG_CHECKSUM: &str = "checksum";
 
 /// Size of the header of a block.
 const BLOCK_HEAD_BYTES: usize = 3;
@@ -43,6 +47,9 @@ pub(super) struct Frames<R> {
     /// Unpacked text. The first `given` bytes were returned.
     text: Vec<u8>,
     given: usize,
+    /// The last block, as long as its frame goes on: its checksum may be wrong.
+    held: Vec<u8>,
+    next: Vec<u8>,
     failed: Option<io::Error>,
 }
 
@@ -51,11 +58,12 @@ impl<R: BufRead> Frames<R> {
         let mut decoder = Decoder::new()?;
         let window = WINDOW_LOG_MAX.load(Ordering::Relaxed);
         decoder.set_parameter(DParameter::WindowLogMax(window))?;
-        let (text, given, failed) = (Vec::with_capacity(BLOCK_BYTES), 0, None);
-        Ok(Self { packed, decoder, wanted: 0, text, given, failed })
+        let block = || Vec::with_capacity(BLOCK_BYTES);
+        let (text, held, next) = (block(), block(), block());
+        Ok(Self { packed, decoder, wanted: 0, text, given: 0, held, next, failed: None })
     }
 
-    /// Unpacks at most one block. Returns false at the end of the file.
+    /// Unpacks at most one block into `next`. Returns false at the end of the file.
     fn step(&mut self) -> io::Result<bool> {
         let packed = self.packed.fill_buf()?;
         if packed.is_empty() && self.wanted > 0 {
@@ -72,7 +80,8 @@ impl<R: BufRead> Frames<R> {
             wanted => wanted - BLOCK_HEAD_BYTES,
         };
         let mut input = InBuffer::around(&packed[..packed.len().min(most)]);
-        let mut output = OutBuffer::around(&mut self.text);
+        self.next.clear();
+        let mut output = OutBuffer::around(&mut self.next);
         self.wanted = self.decoder.run(&mut input, &mut output)?;
         let used = input.pos();
         self.packed.consume(used);
@@ -89,10 +98,23 @@ impl<R: BufRead> Read for Frames<R> {
             self.text.clear();
             self.given = 0;
             match self.step() {
-                Ok(true) => {}
+                Ok(true) if self.wanted == 0 => {
+                    self.text.append(&mut self.held);
+                    self.text.append(&mut self.next);
+                }
+                Ok(true) if self.next.is_empty() => {}
+                Ok(true) => {
+                    std::mem::swap(&mut self.text, &mut self.held);
+                    std::mem::swap(&mut self.held, &mut self.next);
+                }
                 Ok(false) => return Ok(0),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.failed = Some(error),
+                Err(error) => {
+                    if !error.to_string().contains(WRONG_CHECKSUM) {
+                        self.text.append(&mut self.held);
+                    }
+                    self.failed = Some(error);
+                }
             }
         }
         Ok(hand_out(&self.text, &mut self.given, buffer))
@@ -131,6 +153,34 @@ mod tests {
             packed.extend(encoder.finish().unwrap());
         }
         (text.into_bytes(), packed)
+    }
+
+    #[test]
+    fn a_frame_whose_checksum_is_wrong_does_not_give_its_last_block() {
+        let (text, packed) = packed();
+        let one = zstd::encode_all(&text[..5_000], 1).unwrap();
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.include_checksum(true).unwrap();
+        encoder.write_all(&text[..5_000]).unwrap();
+        let mut wrong = encoder.finish().unwrap();
+        *wrong.last_mut().unwrap() ^= 1;
+        for step in [7, 1 << 20] {
+            // What other frames hold is returned, as far as they stand before.
+            let (found, error) = read(&[&*one, &wrong, &one].concat(), step);
+            assert_eq!(found, text[..5_000]);
+            assert!(error.unwrap().contains(WRONG_CHECKSUM));
+        }
+        let mut wrong = packed;
+        *wrong.last_mut().unwrap() ^= 1;
+        let (found, error) = read(&wrong, 1 << 20);
+        assert!(text.starts_with(&found) && text.len() - found.len() == last_block(&text));
+        assert!(error.unwrap().contains(WRONG_CHECKSUM));
+    }
+
+    /// The length of the last block of `packed`.
+    fn last_block(text: &[u8]) -> usize {
+        let second = text.len() - (text.len() / 2 + 1);
+        second % 10_000
     }
 
     #[test]
