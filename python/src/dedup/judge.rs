@@ -1,14 +1,15 @@
 //! Looks once more at the rows that were dropped, and keeps what the guard protects. The library
 //! judges.
 
-use nearkin::{Alike, Apart, Guard, Judge, Judgement, Suspects};
+use nearkin::{Alike, Apart, Error, Guard, Judge, Judgement, Progress, Suspects};
 use pyo3::prelude::*;
+use std::ops::ControlFlow;
 
 use crate::dedup::fates::{Fate, Reason};
-use crate::error::engine;
 use crate::index::originals::Make;
 use crate::interrupt::is_interrupted;
 use crate::parallel::in_parts;
+use crate::progress::run_here;
 
 /// Number of rows that a thread makes at a time.
 const ROWS_OF_A_PART: usize = 64;
@@ -25,8 +26,14 @@ pub(crate) struct Judging<'a> {
 }
 
 impl Judging<'_> {
-    /// Judges the rows that were dropped.
-    pub(crate) fn run(&self, py: Python<'_>, fates: &mut [Fate]) -> PyResult<()> {
+    /// Judges the rows that were dropped. The callback is called in between, and cancels.
+    pub(crate) fn run(
+        &self,
+        py: Python<'_>,
+        callback: Option<&Py<PyAny>>,
+        fates: &mut [Fate],
+    ) -> PyResult<()> {
+        let rows = fates.len() as u64;
         let mut suspects = Suspects::default();
         let mut ranks = vec![u64::MAX; fates.len()];
         for (rank, row) in (0..).zip(self.order) {
@@ -45,7 +52,7 @@ impl Judging<'_> {
             let at = usize::try_from(rank).unwrap_or(usize::MAX);
             self.order.get(at).copied().unwrap_or(usize::MAX)
         };
-        let fetch = &mut |ranks: &[u64]| {
+        let fetch = |ranks: &[u64]| {
             let made = in_parts(self.threads, ranks.len(), ROWS_OF_A_PART, |range| {
                 let some = ranks.get(range).unwrap_or_default().iter();
                 some.map(|rank| (self.make)(row_at(*rank))).collect::<nearkin::Result<Vec<_>>>()
@@ -69,8 +76,13 @@ impl Judging<'_> {
                 Judgement::Unlike => Fate::Kept,
             };
         };
-        let judge = Judge::new(self.guard, self.alike, suspects).cancel_if(is_interrupted);
-        let mut judge = judge;
-        engine(py, || judge.run(fetch, judged))
+        let mut judge = Judge::new(self.guard, self.alike, suspects).cancel_if(is_interrupted);
+        run_here(py, callback, |tick| {
+            let mut fetch_or_end = |ranks: &[u64]| match tick(Progress { done: rows, total: rows }) {
+                ControlFlow::Continue(()) => fetch(ranks),
+                ControlFlow::Break(()) => Err(Error::other("the call was cancelled")),
+            };
+            judge.run(&mut fetch_or_end, judged)
+        })
     }
 }

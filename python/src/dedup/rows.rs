@@ -266,9 +266,9 @@ pub(crate) fn decide_rows<'py>(
     let sketcher = Sketcher::new(&params);
     if guard != Guard::None {
         with_detailed(&documents, &sketcher, |make| {
-            Judging { guard, alike, order: &order, make, threads }.run(py, &mut fates)
+            let judging = Judging { guard, alike, order: &order, make, threads };
+            judging.run(py, callback.as_ref(), &mut fates)
         })?;
-        done(fates.len())?;
     }
     for fate in &fates {
         if let Fate::InIndex(key, _) = fate {
