@@ -102,39 +102,45 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
     Ok(false)
 }
 
-/// Takes the writer's lock, and waits for it at most this long.
-pub(crate) fn take_lock(storage: &dyn Storage, names: &Names, wait: Duration) -> Result<Lock> {
-    if let Some(lock) = try_lock(storage, names)? {
-        return Ok(lock);
-    }
+/// Takes the writer's lock, and waits for it at most this long, or until `gives_up`.
+///
+/// Of all that wait, one at a time looks for the lock. The writer sees by this that it is awaited,
+/// and gets no further turn before that one has had its own.
+pub(crate) fn take_lock(
+    storage: &dyn Storage,
+    names: &Names,
+    wait: Duration,
+    gives_up: &dyn Fn() -> bool,
+) -> Result<Lock> {
     let begun = Instant::now();
-    // One at a time of all that wait looks for the lock. The writer sees by this that it is
-    // awaited, and gets no further turn before that one has had its own.
     let waiting = names.waiting_lock();
-    let (mut next, mut is_queued) = (None, true);
-    while begun.elapsed() < wait {
-        if next.is_none() {
+    // A call that does not wait is not in line.
+    let (mut next, mut is_in_line) = (None, !wait.is_zero());
+    loop {
+        if next.is_none() && is_in_line {
             match storage.lock(&waiting) {
                 Ok(lock) => next = Some(lock),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // The index is being created, or is on a file system without locks.
-                Err(_) => is_queued = false,
+                Err(_) => is_in_line = false,
             }
         }
-        if (next.is_some() || !is_queued)
+        if (next.is_some() || !is_in_line)
             && let Some(lock) = try_lock(storage, names)?
         {
             return Ok(lock);
         }
+        if gives_up() || begun.elapsed() >= wait {
+            break;
+        }
         thread::sleep(pause(begun.elapsed(), next.is_some()));
     }
     match storage.lock(&names.lock()) {
-        Ok(lock) => Ok(lock),
         Err(error) if HeldHere::caused(&error) => {
             let what = "this process has the index open already; close that handle, or share it";
             Err(Error::about(ErrorKind::Locked, names.root(), what))
         }
-        Err(_) => Err(busy(storage, names)),
+        _ => Err(busy(storage, names)),
     }
 }
 

@@ -112,7 +112,9 @@ fn begin(core: &Core, wait: Wait) -> Result<bool> {
         },
         Wait::Patiently => {
             let wait = core.options.lock_wait.unwrap_or(WAIT);
-            folder::take_lock(&*core.storage, &core.names, wait)?
+            // A handle that is closed waits for its maintenance.
+            let ends = || core.wakeup.stopping();
+            folder::take_lock(&*core.storage, &core.names, wait, &ends)?
         }
     };
     let mut writer = core.writer();

@@ -41,8 +41,8 @@ pub(crate) fn maintain_quiet(core: &Core, quiet: Option<u64>) -> Result<Maintain
     }
 }
 
-/// A step of a shared handle that has no turn. `None` if it has one now: to end a compaction, or to
-/// merge after its own last changes, if nobody has written since and nobody writes now.
+/// A step of a shared handle that has no turn. `None` if it has one now: to end a compaction, or,
+/// if nobody writes now, to remove expired documents, or to merge after its own last changes.
 fn between_turns(core: &Core, sharing: &Sharing, quiet: Option<u64>) -> Result<Option<Maintained>> {
     match compaction::needs_turn(core) {
         Some(false) => {
@@ -53,7 +53,8 @@ fn between_turns(core: &Core, sharing: &Sharing, quiet: Option<u64>) -> Result<O
         None => {}
     }
     let is_own = quiet.is_some_and(|change| change == sharing.turns.written());
-    if is_own && core.options.merge_when_idle && (sharing.begin)(core, Wait::Never)? {
+    let may_merge = is_own && core.options.merge_when_idle;
+    if (may_merge || core.options.ttl.is_some()) && (sharing.begin)(core, Wait::Never)? {
         return Ok(None);
     }
     cover::cover_small(core)?;
@@ -88,7 +89,15 @@ fn advance_merges(core: &Core, quiet: Option<u64>) -> Result<Maintained> {
     if matches!(idle, Ok(true)) {
         return Ok(Maintained::Flushed);
     }
-    Ok(match compaction::compact_step(core, quiet.filter(|_| idle.is_ok()))? {
+    let quiet = quiet.filter(|_| idle.is_ok());
+    let mut step = compaction::compact_step(core, quiet)?;
+    // Other processes cannot compact before this handle has ended its compaction, and nobody else
+    // would do the next step.
+    let is_alone = core.sharing.is_some() && core.options.maintenance == Maintenance::Inline;
+    while is_alone && step == Some(false) {
+        step = compaction::compact_step(core, quiet)?;
+    }
+    Ok(match step {
         Some(true) => Maintained::Compacted,
         Some(false) => Maintained::Compacting,
         None => covered.and(idle).map(|_| Maintained::Nothing)?,

@@ -344,7 +344,8 @@ impl Options {
     ///
     /// A process that is stopped during its turn (`SIGSTOP`) keeps the lock: others wait for it, up
     /// to [`Options::lock_wait`]. An ordinary handle waits for shared ones, and they for it. Each
-    /// process holds the memtable of the index in memory. An index of
+    /// process holds the memtable of the index in memory, and each shared handle has a maintenance
+    /// thread of its own. An index of
     /// [`Index::temporary`](crate::Index::temporary) cannot be shared.
     ///
     /// ```

@@ -1,11 +1,15 @@
 //! Several shared handles on one index: turns, hand-overs, what each of them sees.
 
 use super::copies::{DIR, disk, params, signature};
+use crate::index::merge::compaction;
+use crate::index::state::turns::Wait;
+use crate::storage::Storage;
+use crate::storage::names::Names;
 use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Reader};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Options of a handle that ends its turn with each call.
 fn by_turns() -> Options {
@@ -135,6 +139,79 @@ fn threads_of_several_handles_lose_nothing_and_starve_nobody() {
         handle.close().unwrap();
     }
     assert_eq!(Index::open(&dir, Options::default()).unwrap().len(), 600);
+}
+
+#[test]
+fn a_handle_that_has_handed_over_does_not_overtake_the_next_one() {
+    let sim = Sim::new();
+    let shared = open(&sim, by_turns().lock_wait(Duration::from_millis(3)));
+    shared.insert("1", &signature(&params(), 1)).unwrap();
+    // Another process is next, and has not looked for the lock yet.
+    let next = sim.lock(&Names::new(Path::new(DIR)).waiting_lock()).unwrap();
+    let refused = shared.insert("2", &signature(&params(), 2)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Locked);
+    drop(next);
+    shared.insert("2", &signature(&params(), 2)).unwrap();
+}
+
+#[test]
+fn a_handle_that_ends_does_not_wait_for_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let shared = Index::open_or_create(&dir, &params(), by_turns()).unwrap();
+    let ordinary = Index::open(&dir, Options::default()).unwrap();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| shared.insert("1", &signature(&params(), 1)));
+        std::thread::sleep(Duration::from_millis(30));
+        shared.shutdown().unwrap();
+        assert!(waits.join().unwrap().is_err());
+    });
+    let closing = Index::open(&dir, by_turns()).unwrap();
+    let core = closing.core();
+    core.wakeup.stop();
+    let begin = core.sharing.as_ref().unwrap().begin;
+    assert_eq!(begin(core, Wait::Patiently).unwrap_err().kind(), ErrorKind::Locked);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it waited on");
+    ordinary.close().unwrap();
+    // What has ended holds nothing.
+    Index::open(&dir, Options::default()).unwrap().close().unwrap();
+}
+
+#[test]
+fn a_handle_without_a_thread_leaves_no_compaction_to_the_next_call() {
+    let sim = Sim::new();
+    let small = Options { step_bytes: 64, memtable_bytes_max: 12 << 10, ..by_turns() };
+    let options = || small.clone().tier_segments_max(2);
+    let (one, other) = (open(&sim, options()), open(&sim, options()));
+    for number in 0..40_u8 {
+        one.insert(number.to_string(), &signature(&params(), number)).unwrap();
+        if number % 7 == 6 {
+            one.flush().unwrap();
+        }
+        let claim = compaction::claim(other.core()).unwrap();
+        assert!(claim.is_some(), "after document {number}");
+    }
+    other.refresh().unwrap();
+    let stats = other.stats().unwrap();
+    assert!(stats.documents == 40 && stats.segments < 6, "{stats:?}");
+}
+
+#[test]
+fn documents_expire_although_nobody_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let writer = Index::open_or_create(&dir, &params(), Options::default().shared(true)).unwrap();
+    writer.insert("1", &signature(&params(), 1)).unwrap();
+    writer.close().unwrap();
+    // Longer than the turn of an opening.
+    let options = Options::default().shared(true).ttl(Duration::from_millis(500));
+    let shared = Index::open(&dir, options).unwrap();
+    let begun = Instant::now();
+    while !shared.is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it did not expire");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
