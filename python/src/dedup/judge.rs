@@ -78,7 +78,8 @@ impl Judging<'_> {
         };
         let mut judge = Judge::new(self.guard, self.alike, suspects).cancel_if(is_interrupted);
         run_here(py, callback, |tick| {
-            let mut fetch_or_end = |ranks: &[u64]| match tick(Progress { done: rows, total: rows }) {
+            let mut fetch_or_end = |ranks: &[u64]| match tick(Progress { done: rows, total: rows })
+            {
                 ControlFlow::Continue(()) => fetch(ranks),
                 ControlFlow::Break(()) => Err(Error::other("the call was cancelled")),
             };

@@ -336,7 +336,7 @@ impl Options {
     /// false, so that the handle keeps the lock of the index until it is closed.
     ///
     /// A shared handle takes the lock only for a *turn* of writing: it catches up with what others
-    /// have written, writes, and hands over as soon as another process waits, after 5 ms at the
+    /// have written, writes, and hands over as soon as another process waits, after 20 ms at the
     /// earliest and between two changes. Everything that `Ok` of a write promises stays true,
     /// whichever process is killed. Between its turns the handle reads like a
     /// [`Reader`](crate::Reader): it sees what others have acknowledged at the latest after
