@@ -98,7 +98,7 @@ fn processes_that_are_killed_during_their_turns_lose_nothing_acknowledged() {
             writers.push(spawn("write", next, 100_000, &dir, &sender));
             next += 1;
         }
-        for _ in 0..1 + random.below(120) {
+        for _ in 0..=random.below(120) {
             note(&mut changes, lines.recv_timeout(Duration::from_secs(60)).expect("progress"));
         }
         let which = random.below(4) as usize;
@@ -112,7 +112,9 @@ fn processes_that_are_killed_during_their_turns_lose_nothing_acknowledged() {
         assert!(writer.number < next);
     }
     drop(sender);
-    lines.iter().for_each(|line| note(&mut changes, line));
+    for line in &lines {
+        note(&mut changes, line);
+    }
     let reader = Reader::open(&dir, Options::default()).unwrap();
     let by_reader: BTreeSet<_> = reader.iter().map(|document| document.unwrap().key).collect();
     let index = Index::open(&dir, Options::default()).unwrap();
@@ -138,7 +140,7 @@ fn of_equal_documents_in_several_processes_one_is_admitted() {
     let writers: Vec<_> = (0..4).map(|at| spawn("admit", at, 150, &dir, &sender)).collect();
     drop(sender);
     let mut admitted: BTreeMap<u32, u64> = BTreeMap::new();
-    for (number, line) in lines.iter() {
+    for (number, line) in &lines {
         assert!(!line.contains("panicked"), "{number}: {line}");
         if let Some((at, is_admitted)) = acknowledged(&line) {
             *admitted.entry(at).or_default() += is_admitted;

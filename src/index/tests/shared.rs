@@ -170,8 +170,8 @@ fn a_handle_that_ends_does_not_wait_for_its_turn() {
     let closing = Index::open(&dir, by_turns()).unwrap();
     let core = closing.core();
     core.wakeup.stop();
-    let begin = core.sharing.as_ref().unwrap().begin;
-    assert_eq!(begin(core, Wait::Patiently).unwrap_err().kind(), ErrorKind::Locked);
+    let sharing = core.sharing.as_ref().unwrap();
+    assert_eq!((sharing.begin)(core, Wait::Patiently).unwrap_err().kind(), ErrorKind::Locked);
     assert!(begun.elapsed() < Duration::from_secs(20), "it waited on");
     ordinary.close().unwrap();
     // What has ended holds nothing.
