@@ -4,6 +4,7 @@
 use super::negatives;
 use super::plant::Edit;
 use super::support::random;
+use std::collections::HashSet;
 
 /// Forms of letters. Each `#` stands for a value of [`VALUES`], `*` for sentences of the letter's
 /// own.
@@ -278,12 +279,28 @@ pub(crate) fn counted_pages(texts: &[String], mut seed: u64) -> Made {
     made
 }
 
-/// Eight pages, each a hundred times with small edits, among 800 others.
+/// Pieces of 75 words of the texts, no two of which share eight words in a row.
+fn pieces(texts: &[String]) -> Vec<String> {
+    let mut runs = HashSet::new();
+    let mut found = Vec::new();
+    for text in texts {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        for piece in words.chunks_exact(75) {
+            if piece.windows(8).all(|run| !runs.contains(run)) {
+                runs.extend(piece.windows(8).map(<[&str]>::to_vec));
+                found.push(piece.join(" "));
+            }
+        }
+    }
+    found
+}
+
+/// Eight pages, each a hundred times with small edits, among others of which no two are alike.
 pub(crate) fn mirrored_pages(texts: &[String], mut seed: u64) -> Made {
     let state = &mut seed;
     let mut made = Made::default();
-    for _ in 0..800 {
-        made.push(words(texts, 150, state), None);
+    for piece in pieces(texts) {
+        made.push(piece, None);
     }
     for _ in 0..8 {
         let count = 100 << below(state, 3);
