@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::fold::{CASE, FOLD, FoldTable, digits, slow};
+use super::fold::{CASE, FOLD, FoldTable, digits, lookalikes, slow};
 use super::unicode;
 use super::white_space::tokens;
 use crate::{FoldOptions, Normalise, Params};
@@ -60,7 +60,10 @@ impl Rules {
     pub(crate) fn options(self, text: &str) -> Cow<'_, str> {
         match self.letters {
             Normalise::Fold(options)
-                if options.dehyphenate || options.turkish || options.digits =>
+                if options.dehyphenate
+                    || options.turkish
+                    || options.lookalikes
+                    || options.digits =>
             {
                 options_of(options, text)
             }
@@ -107,10 +110,19 @@ impl Rules {
 
 #[inline(never)]
 fn options_of(options: FoldOptions, text: &str) -> Cow<'_, str> {
-    let joined = if options.dehyphenate { slow::dehyphenate(text) } else { Cow::Borrowed(text) };
-    let dotted =
-        if options.turkish { Cow::Owned(slow::turkish(&joined).into_owned()) } else { joined };
-    if options.digits { Cow::Owned(digits::without_numbers(&dotted).into_owned()) } else { dotted }
+    let steps: [(bool, fn(&str) -> Cow<'_, str>); 4] = [
+        (options.dehyphenate, slow::dehyphenate),
+        (options.turkish, slow::turkish),
+        (options.lookalikes, lookalikes::latin),
+        (options.digits, digits::without_numbers),
+    ];
+    let mut result = Cow::Borrowed(text);
+    for (_, step) in steps.into_iter().filter(|(is_on, _)| *is_on) {
+        if let Cow::Owned(changed) = step(&result) {
+            result = Cow::Owned(changed);
+        }
+    }
+    result
 }
 
 /// Applies the full lower-case mapping of each character, without context: a capital sigma always

@@ -244,10 +244,11 @@ mod tests {
             case().shingles(Shingles::Items).common(common()),
         ];
         builders.extend([32, 64].map(|bits| case().scheme(scheme).lane_bits(bits)));
-        for bits in 0..16 {
+        for bits in 0..32 {
             let set = |bit: u8| bits & bit != 0;
             let options = FoldOptions::default().diacritics(set(1));
             let options = options.dehyphenate(set(2)).turkish(set(4)).digits(set(8));
+            let options = options.lookalikes(set(16));
             builders.push(case().normalise(Normalise::Fold(options)));
         }
         for builder in builders {

@@ -85,6 +85,13 @@ STOP = f"{xxh3(chr(10).join(sorted(['over', 'The'])).encode(), 0):016x}"
 TABLES = parse_tables(PAGE.read_text(encoding="utf-8"))
 COMMON_FOR, COMMON = common_list(PAGE.read_text(encoding="utf-8"))
 COMMON_ID = f"{xxh3(b''.join(h.to_bytes(8, 'little') for h in sorted(COMMON)), 0):016x}"
+LOOK_ALIKES = {
+    chr(int(code, 16)): to
+    for codes, to in re.findall(
+        r"((?:[0-9A-F]{4} ?)+) \| ([a-z]) \|",
+        PAGE.read_text(encoding="utf-8").split("#### 1.2.2")[1].split("### 1.3")[0])
+    for code in codes.split()
+}
 SEPARATORS = set(".,:/-'_\u066b\u066c")
 form = unicodedata.normalize
 
@@ -135,6 +142,23 @@ def without_numbers(text):
                    for i, (c, p) in enumerate(zip(text, part)))
 
 
+def latin(text):
+    """Its table is that of the page."""
+    marked = lambda i: i + 1 < len(text) and unicodedata.combining(text[i + 1])
+    out = list(text)
+    at = 0
+    while at < len(text):
+        end = at
+        while end < len(text) and is_letter(text[end]):
+            end += 1
+        plain = [i for i in range(at, end) if not marked(i)]
+        if any(re.match("[A-Za-z\u212a]", text[i]) for i in plain):
+            for i in plain:
+                out[i] = LOOK_ALIKES.get(text[i], text[i])
+        at = end + 1
+    return "".join(out)
+
+
 def fold(text, options):
     equivalents, _, diacritics = TABLES
     if "dehyphenate" in options:
@@ -154,6 +178,8 @@ def fold(text, options):
         text = text.replace("\u0130", "i").replace("I\u0307", "i")
         marked = lambda i: i + 1 < len(text) and unicodedata.combining(text[i + 1])
         text = "".join("\u0131" if c == "I" and not marked(i) else c for i, c in enumerate(text))
+    if "lookalikes" in options:
+        text = latin(text)
     if "digits" in options:
         text = without_numbers(text)
     folded = ""
@@ -331,6 +357,10 @@ def main():
         if json.loads(texts[end:]) != found:
             wrong.append(f"{line}\n  computed {json.dumps(found)}")
     inputs["folding"] = "\n".join(folding)
+    for line in block("lookalikes-texts"):
+        text, end = json.JSONDecoder().raw_decode(line)
+        if json.loads(line[end:]) != normalise(text, "fold,lookalikes"):
+            wrong.append(f"{line}\n  computed {json.dumps(normalise(text, 'fold,lookalikes'))}")
     digits = []
     for line in block("digits-texts"):
         text, end = json.JSONDecoder().raw_decode(line)

@@ -8,6 +8,7 @@ use crate::unicode::compose;
 
 pub(crate) mod composites;
 pub(crate) mod digits;
+pub(crate) mod lookalikes;
 mod pass;
 pub(crate) mod scripts;
 pub(crate) mod slow;

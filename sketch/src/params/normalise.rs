@@ -48,6 +48,9 @@ pub struct FoldOptions {
     /// Replaces every number by `0`, so that texts that differ only in numbers become equal: log
     /// lines, for instance. Dates, times, addresses and hexadecimal numbers count as numbers.
     pub digits: bool,
+    /// Reads Cyrillic and Greek letters within Latin words as the Latin letters that they look
+    /// like, so that a text disguised by them is similar to the original.
+    pub lookalikes: bool,
 }
 
 impl Normalise {
@@ -57,6 +60,7 @@ impl Normalise {
         dehyphenate: false,
         turkish: false,
         digits: false,
+        lookalikes: false,
     });
 
     /// The default for a new index. For items it is `Case`, which leaves them unchanged.
@@ -71,12 +75,13 @@ impl Normalise {
 
 impl FoldOptions {
     /// The options with their names, in the order of their stored bits.
-    fn all(&mut self) -> [(&'static str, &mut bool); 4] {
+    fn all(&mut self) -> [(&'static str, &mut bool); 5] {
         [
             ("diacritics", &mut self.diacritics),
             ("dehyphenate", &mut self.dehyphenate),
             ("turkish", &mut self.turkish),
             ("digits", &mut self.digits),
+            ("lookalikes", &mut self.lookalikes),
         ]
     }
 
@@ -107,6 +112,13 @@ impl FoldOptions {
         self.digits = digits;
         self
     }
+
+    /// Sets the option `lookalikes`.
+    #[must_use]
+    pub fn lookalikes(mut self, lookalikes: bool) -> Self {
+        self.lookalikes = lookalikes;
+        self
+    }
 }
 
 impl fmt::Display for Normalise {
@@ -135,7 +147,7 @@ impl FromStr for Normalise {
         let unknown = || {
             Error::invalid(format!(
                 "unknown normalisation {text:?}: use none, lower, nfc, case, or fold with options \
-                 from diacritics, dehyphenate, turkish and digits, as fold,diacritics"
+                 from diacritics, dehyphenate, turkish, digits and lookalikes, as fold,diacritics"
             ))
         };
         if name == "fold" {
@@ -173,7 +185,7 @@ pub(super) enum StoredNormalise {
 /// The byte that stands for `fold` without options.
 const FOLD: u8 = 2;
 /// The bits of the options, in their order.
-const BITS: [u8; 4] = [1, 2, 4, 8];
+const BITS: [u8; 5] = [1, 2, 4, 8, 16];
 
 impl StoredNormalise {
     pub(super) fn new(normalise: Normalise) -> Self {
@@ -222,7 +234,7 @@ impl<'de> Deserialize<'de> for StoredNormalise {
         let byte = u8::deserialize(deserializer)?;
         match (byte, byte.checked_sub(FOLD)) {
             (0 | 1, _) => Ok(Self::KeepCase(byte == 1)),
-            (_, Some(bits @ 0..16)) => {
+            (_, Some(bits @ 0..32)) => {
                 let mut options = FoldOptions::default();
                 for ((_, on), bit) in options.all().into_iter().zip(BITS) {
                     *on = bits & bit != 0;

@@ -311,6 +311,7 @@ fn a_normalisation_is_its_text_and_its_stored_form() {
         "fold",
         "fold,turkish",
         "fold,diacritics,dehyphenate,digits",
+        "fold,turkish,lookalikes",
     ];
     for text in texts {
         let normalise: Normalise = text.parse().unwrap();

@@ -297,11 +297,11 @@ proptest! {
     }
 
     #[test]
-    fn options_do_what_they_are_defined_to_do(text in random_text(), bits in 0_u8..16) {
+    fn options_do_what_they_are_defined_to_do(text in random_text(), bits in 0_u8..32) {
         let text = text.replace(',', "-\n").replace('e', "I").replace('o', "4").replace('q', "0x");
         let set = |bit: u8| bits & bit != 0;
         let options = FoldOptions::default().diacritics(set(1)).dehyphenate(set(2));
-        let options = options.turkish(set(4)).digits(set(8));
+        let options = options.turkish(set(4)).digits(set(8)).lookalikes(set(16));
         if definition::comparable() {
             Checker::new(Normalise::Fold(options)).check(&text);
         }
@@ -322,9 +322,9 @@ proptest! {
     }
 
     #[test]
-    fn numbers_of_canonical_equivalents_are_alike(text in random_text()) {
-        let text = text.replace('o', "4").replace('q', "0x");
-        let normalise = Normalise::Fold(FoldOptions::default().digits(true));
+    fn numbers_and_look_alikes_of_canonical_equivalents_are_alike(text in random_text()) {
+        let text = text.replace('o', "4").replace('q', "0x").replace('e', "a\u{435}");
+        let normalise = Normalise::Fold(FoldOptions::default().digits(true).lookalikes(true));
         let fold = |text: &str| super::oracle::normalised(normalise, text);
         let [composed, decomposed]: [String; 2] = [text.nfc().collect(), text.nfd().collect()];
         prop_assert_eq!(fold(&composed), fold(&text));

@@ -12,6 +12,7 @@ pub(crate) struct OptionsCase {
     pub(crate) dehyphenate: bool,
     pub(crate) turkish: bool,
     pub(crate) digits: bool,
+    pub(crate) lookalikes: bool,
 }
 
 /// Normalisation `fold` with options, before the handling of white space.
@@ -22,6 +23,9 @@ pub(crate) fn fold_with(text: &str, options: OptionsCase) -> String {
     }
     if options.turkish {
         text = dotted(&text);
+    }
+    if options.lookalikes {
+        text = without_look_alikes(&text);
     }
     if options.digits {
         text = without_numbers(&text);
@@ -82,6 +86,30 @@ fn dotted(text: &str) -> String {
         at += 1;
     }
     out
+}
+
+fn without_look_alikes(text: &str) -> String {
+    let from = "ΑαАаΒВСсԁΕЕеԌΗНһΙι\u{1fbe}ІіͿϳЈјΚКӀΜМΝΟοОоΡρРрԚԛЅѕΤТυνѴѵѡԜԝΧХхΥУуҮүΖ";
+    let to = "aaaabbccdeeeghhhiiiiijjjjkklmmnoooopppp\
+              qqssttuvvvwwwxxxyyyyyz";
+    assert_eq!(from.chars().count(), to.chars().count());
+    let chars: Vec<char> = text.chars().collect();
+    let is_marked = |at: usize| {
+        let next = chars.get(at + 1).copied().unwrap_or(' ');
+        unicode_normalization::char::canonical_combining_class(next) != 0
+    };
+    let is_ascii =
+        |at: usize| (chars[at].is_ascii_alphabetic() || chars[at] == '\u{212a}') && !is_marked(at);
+    let is_latin = |at: usize| {
+        let before = (0..at).rev().take_while(|at| is_letter(chars[*at]));
+        let mut word = before.chain((at..chars.len()).take_while(|at| is_letter(chars[*at])));
+        word.any(is_ascii)
+    };
+    let read = |(at, c): (usize, &char)| {
+        let found = from.chars().position(|from| from == *c).filter(|_| !is_marked(at));
+        found.filter(|_| is_latin(at)).and_then(|place| to.chars().nth(place)).unwrap_or(*c)
+    };
+    chars.iter().enumerate().map(read).collect()
 }
 
 fn without_numbers(text: &str) -> String {

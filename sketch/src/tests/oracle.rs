@@ -82,7 +82,7 @@ fn normalise(letters: u8, flags: u8) -> Normalise {
         1 => Normalise::FOLD,
         _ => {
             let options = FoldOptions::default().diacritics(two).dehyphenate(eight).turkish(bits);
-            Normalise::Fold(options.digits(letters / 3 % 2 == 1))
+            Normalise::Fold(options.digits(letters / 3 % 2 == 1).lookalikes(letters / 6 % 2 == 1))
         }
     }
 }
@@ -107,8 +107,9 @@ pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
         Normalise::Nfc => text.nfc().collect(),
         Normalise::Lower => definition::lower(text).collect(),
         Normalise::Case => definition::case(text),
-        Normalise::Fold(FoldOptions { diacritics, dehyphenate, turkish, digits }) => {
-            options::fold_with(text, OptionsCase { diacritics, dehyphenate, turkish, digits })
+        Normalise::Fold(FoldOptions { diacritics, dehyphenate, turkish, digits, lookalikes }) => {
+            let case = OptionsCase { diacritics, dehyphenate, turkish, digits, lookalikes };
+            options::fold_with(text, case)
         }
     }
 }

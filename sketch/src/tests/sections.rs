@@ -42,6 +42,7 @@ fn all_kinds(text: &str) {
             dehyphenate: true,
             turkish: true,
             digits: true,
+            lookalikes: true,
             ..FoldOptions::default()
         };
         check(params(), text);

@@ -11,6 +11,7 @@ use crate::{Common, Normalise, Params, ParamsBuilder, Scheme, Shingles, Sketcher
 
 /// XXH3-64 of the printed blocks: see `vectors`.
 const PINNED_COMMON: u64 = 0xf83a_c416_8de0_42ed;
+const PINNED_LOOKALIKES: u64 = 0x59c5_a28a_73cf_bebd;
 const PINNED_DIGITS: u64 = 0x4429_8cc5_3a16_eb3c;
 
 /// A text of common shingles only, at first and last.
@@ -63,27 +64,44 @@ fn frozen_answers_of_common_shingles_stay_the_same() {
     assert_eq!(xxh3_64(all.as_bytes()), PINNED_COMMON, "{:#018x}", xxh3_64(all.as_bytes()));
 }
 
-fn digits(text: &str) -> String {
-    let params = Params::builder().normalise("fold,digits".parse().unwrap()).build().unwrap();
+fn folded(normalise: &str, text: &str) -> String {
+    let params = Params::builder().normalise(normalise.parse().unwrap()).build().unwrap();
     let rules = Rules::new(&params);
     rules.letters(&rules.options(text)).into_owned()
 }
 
 /// The texts of `digits-texts`, in order.
 pub(super) fn texts_with_digits() -> Vec<String> {
-    let lines = block("digits-texts").lines().map(|line| {
+    texts_of("digits-texts")
+}
+
+/// The first text of each line of a block.
+fn texts_of(name: &str) -> Vec<String> {
+    let lines = block(name).lines().map(|line| {
         let text = serde_json::Deserializer::from_str(line).into_iter::<String>().next();
         text.unwrap().unwrap()
     });
     lines.collect()
 }
 
-fn digits_texts() -> String {
+/// The texts of a block, each with what a normalisation makes of it.
+fn folded_texts(name: &str, normalise: &str) -> String {
     let mut lines = String::new();
-    for text in texts_with_digits() {
-        writeln!(lines, "{} {}", quoted(&text), quoted(&digits(&text))).unwrap();
+    for text in texts_of(name) {
+        writeln!(lines, "{} {}", quoted(&text), quoted(&folded(normalise, &text))).unwrap();
     }
     lines
+}
+
+fn digits_texts() -> String {
+    folded_texts("digits-texts", "fold,digits")
+}
+
+#[test]
+fn the_document_prints_the_answers_without_look_alikes() {
+    let found = folded_texts("lookalikes-texts", "fold,lookalikes");
+    assert_eq!(xxh3_64(found.as_bytes()), PINNED_LOOKALIKES, "{found}");
+    check("lookalikes-texts", &found);
 }
 
 fn digits_vectors() -> String {

@@ -93,7 +93,8 @@ pub struct Given {
     /// fold equates spellings that readers consider the same: curly and straight quotes, ligatures,
     /// full-width letters, soft hyphens, composed and decomposed accents. Options follow after
     /// commas: diacritics drops accents and vowel points; dehyphenate joins words split at line
-    /// ends; turkish keeps the dotless i; digits reads every number as 0. Example:
+    /// ends; turkish keeps the dotless i; digits reads every number as 0; lookalikes
+    /// reads Cyrillic and Greek letters within Latin words as Latin ones. Example:
     /// fold,diacritics,dehyphenate.
     #[arg(long, value_name = "N", value_parser = |text: &str| text.parse::<Normalise>())]
     normalise: Option<Normalise>,

@@ -142,7 +142,7 @@ fn causes(
     if look_alikes > 0 {
         output.line(format_args!(
             "look-alikes: {look_alikes} of {texts} texts have Latin words with Cyrillic or Greek \
-             letters that look the same; a copy without them is not similar"
+             letters that look the same; --normalise fold,lookalikes reads them as Latin ones"
         ))?;
     }
     if preset == Preset::Short {
