@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::hash::finalise_all;
+use crate::distinct::bag;
 use crate::unit::UnitHash;
 use crate::windows::windows;
 use crate::{Original, Result, Shingles, Sketcher, Variety};
@@ -19,15 +19,17 @@ const FINE: u32 = 4;
 /// Made by [`Sketcher::detailed_text`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Details {
-    /// `None` if the shingles serve as such.
+    /// Ascending. A run that the text repeats has another hash each time. `None` if the shingles
+    /// serve as such.
     runs: Option<Vec<u64>>,
     text: Box<str>,
 }
 
 impl Details {
-    /// The hashes of all runs of three words, ascending and distinct; `None` if the shingles of the
-    /// document serve as runs: `words:3`, and `words:1` and up to `chars:4` for short texts. A text
-    /// of fewer words is one run.
+    /// The hashes of all runs of three words, ascending and distinct: a run that the text repeats
+    /// has another hash each time, the same in every text. `None` if the shingles of the document
+    /// serve as runs: `words:1` and up to `chars:4`, for short texts. A text of fewer words is one
+    /// run.
     pub fn runs(&self) -> Option<&[u64]> {
         self.runs.as_deref()
     }
@@ -158,11 +160,10 @@ impl Sketcher {
         Details { runs, text: text.into() }
     }
 
-    /// Whether the shingles serve as runs: they are such runs, or as fine as the texts are short.
+    /// Whether the shingles serve as runs: they are as fine as the texts are short.
     fn has_runs(&self) -> bool {
-        let shingles = self.inner.shingles;
-        let are_fine = matches!(shingles, Shingles::Words(1) | Shingles::Chars(..=FINE));
-        !self.inner.bag && (are_fine || shingles == Shingles::Words(RUN))
+        !self.inner.bag
+            && matches!(self.inner.shingles, Shingles::Words(1) | Shingles::Chars(..=FINE))
     }
 
     fn runs(&self, text: &str) -> Vec<u64> {
@@ -171,9 +172,8 @@ impl Sketcher {
         let mut runs: Vec<u64> =
             words(&letters).map(|word| hash.hash_bytes(word.as_bytes())).collect();
         windows(&mut runs, RUN as usize, None);
-        finalise_all(&mut runs);
+        bag(&mut runs);
         runs.sort_unstable();
-        runs.dedup();
         runs
     }
 
@@ -306,8 +306,10 @@ mod tests {
         assert_eq!(runs("ONE  two"), runs("one, two"));
         assert_ne!(runs("one two"), runs("two one"));
         assert_eq!(runs("caf\u{e9} no 3"), runs("cafe\u{301} NO 3"));
-        let sketcher = Sketcher::new(&Params::builder().build().unwrap());
-        let own = sketcher.detailed_text("one two three four").unwrap();
+        let repeated = runs("a b c a b c");
+        assert!(repeated.len() == 4 && runs("a b c").iter().all(|run| repeated.contains(run)));
+        let fine = Params::builder().shingles(Shingles::Words(1)).build().unwrap();
+        let own = Sketcher::new(&fine).detailed_text("one two three four").unwrap();
         assert!(own.details().unwrap().runs().is_none());
         assert_eq!(own.runs(), own.shingle_hashes());
     }

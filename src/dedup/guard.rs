@@ -417,8 +417,9 @@ impl Compared {
 
     fn apart(mut self) -> Option<Apart> {
         // An edit of the group's text has runs of its own in place of the group's.
-        let own = (self.own[0] - EDITS * self.of_group(1)).max(0.0);
-        let other = (self.own[1] - EDITS * self.of_group(0)).max(0.0);
+        // Whole runs: one word in place of which there are two lacks three and has five.
+        let own = (self.own[0] - (EDITS * self.of_group(1)).ceil()).max(0.0);
+        let other = (self.own[1] - (EDITS * self.of_group(0)).ceil()).max(0.0);
         let alone = own.min(other).max(own - ADDED_MAX * self.runs);
         let is_copy = self.shared >= SHARED_MIN * (2.0 * alone + self.shared);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts")]
