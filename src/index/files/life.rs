@@ -76,12 +76,16 @@ fn close_and_release(core: &Core) -> Result<()> {
     closed
 }
 
-/// Ends the turn of a shared handle, if it has one. Does not flush: other processes go on.
+/// Ends the turn of a shared handle, if it has one. Does not flush: other processes go on. After a
+/// flush the index is left as any other handle leaves it.
 fn end_turn(core: &Core, writer: &mut Writer) -> Result<()> {
     let Some(sharing) = core.sharing.as_ref().filter(|_| core.lock().is_some()) else {
         return Ok(());
     };
     let refused = commit::refuse_if_stopped(core);
+    if refused.is_ok() && writer.catalog.row().wal.is_none() {
+        shorten_spare(core, writer);
+    }
     (sharing.end)(core, writer);
     refused.and_then(|()| commit::refuse_if_stopped(core))
 }
@@ -93,19 +97,20 @@ pub(crate) fn close_locked(core: &Core, writer: &mut Writer) -> Result<()> {
     if writer.catalog.row().wal.is_some() {
         flush::flush_locked(core, writer, NextWal::None)?;
     }
-    // The spare of a tiny index would make up most of its size. It is truncated, but not deleted:
-    // the number in its name reveals a catalog that is an older copy (see `open/litter.rs`).
-    if !is_tiny(writer.catalog.row(), &core.options) {
-        shorten_spare(core, writer, core.options.wal_bytes_min);
-    } else if writer.has_logged {
-        shorten_spare(core, writer, 0);
-    }
+    shorten_spare(core, writer);
     Ok(())
 }
 
 /// Shortens the spare log. A closed index keeps it as a reserve, but not at the length that the
 /// last log had grown to.
-fn shorten_spare(core: &Core, writer: &Writer, bytes_max: u64) {
+fn shorten_spare(core: &Core, writer: &Writer) {
+    // The spare of a tiny index would make up most of its size. It is truncated, but not deleted:
+    // the number in its name reveals a catalog that is an older copy (see `open/litter.rs`).
+    let bytes_max = match is_tiny(writer.catalog.row(), &core.options) {
+        true if !writer.has_logged => return,
+        true => 0,
+        false => core.options.wal_bytes_min,
+    };
     let Some(number) = writer.spare else { return };
     let path = core.names.numbered(number, Ending::Free);
     // If this fails, the file keeps its length, which does no harm.
