@@ -135,7 +135,9 @@ fn open(args: &Serve) -> Result<Served, Failure> {
         return read_only(args);
     }
     match opened::to_serve(&args.index, args.ttl.ttl)? {
-        Some(index) => Ok(Served::Writable(Refreshed::new(index).map_err(not_followed)?)),
+        Some(index) => {
+            Ok(Served::Writable(Refreshed::new(index).map_err(|error| not_followed(&error))?))
+        }
         None => {
             output::note("the index is on a read-only file system: only reads are served");
             read_only(args)
@@ -146,10 +148,10 @@ fn open(args: &Serve) -> Result<Served, Failure> {
 /// Opens the index for reading, and follows it.
 fn read_only(args: &Serve) -> Result<Served, Failure> {
     let reader = opened::to_read(&args.index)?;
-    Ok(Served::ReadOnly(Followed::new(&args.index, reader).map_err(not_followed)?))
+    Ok(Served::ReadOnly(Followed::new(&args.index, reader).map_err(|error| not_followed(&error))?))
 }
 
-fn not_followed(error: io::Error) -> Failure {
+fn not_followed(error: &io::Error) -> Failure {
     Failure::new(format!("cannot start the thread that follows the index: {error}"), "")
 }
 

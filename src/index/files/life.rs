@@ -7,6 +7,8 @@ use crate::index::merge::compaction;
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::options::Options;
+use crate::index::state::running::Compaction;
+use crate::index::state::turns::Wait;
 use crate::index::state::versions::{Closed, State};
 use crate::storage::OpenMode;
 use crate::storage::lock::LockLost;
@@ -26,7 +28,11 @@ pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
     }
     background.stop();
     let closed = if core.sharing.is_some() {
-        end_turn(core, &mut core.writer())
+        let mut running = compaction::compaction(core);
+        begin_turn_for(core, running.as_ref());
+        let mut writer = core.writer();
+        *running = None;
+        end_turn(core, &mut writer)
     } else {
         close_locked(core, &mut core.writer())
     };
@@ -54,6 +60,7 @@ pub(crate) fn shut_down(core: &Core, background: &Background) -> Result<()> {
 /// Closes the index, and releases everything that no snapshot or query holds.
 fn close_and_release(core: &Core) -> Result<()> {
     let mut compaction = compaction::compaction(core);
+    begin_turn_for(core, compaction.as_ref());
     let _expiry = core.expiry.lock().unwrap_or_else(PoisonError::into_inner);
     let mut writer = core.writer();
     if core.sharing.is_none() && core.lock().is_none() {
@@ -74,6 +81,14 @@ fn close_and_release(core: &Core) -> Result<()> {
     core.release_lock();
     core.storage.release();
     closed
+}
+
+/// Begins a turn, if it is free, to abandon this compaction: its unfinished file is removed during a
+/// turn only. Otherwise a later turn removes the file.
+fn begin_turn_for(core: &Core, running: Option<&Compaction>) {
+    if let (Some(sharing), Some(_)) = (&core.sharing, running) {
+        let _ = (sharing.begin)(core, Wait::Never);
+    }
 }
 
 /// Ends the turn of a shared handle, if it has one. Does not flush: other processes go on. After a

@@ -353,6 +353,32 @@ fn a_handle_whose_folder_was_removed_is_closed() {
 }
 
 #[test]
+fn a_handle_that_ends_during_a_compaction_leaves_no_unfinished_file() {
+    let ends: [fn(Index); 2] = [|index| index.close().unwrap(), |index| index.shutdown().unwrap()];
+    for end in ends {
+        let sim = Sim::new();
+        let options = Options { step_bytes: 64, ..by_turns() };
+        let index = open(&sim, options.tier_segments_max(1_000));
+        for number in 0..40_u8 {
+            index.insert(number.to_string(), &signature(&params(), number)).unwrap();
+            if number % 20 == 19 {
+                index.flush().unwrap();
+            }
+        }
+        let core = index.core();
+        let quiet = core.snapshot().visible;
+        assert_eq!(compaction::compact_step(core, Some(quiet)).unwrap(), Some(false));
+        let unfinished = || {
+            let files = sim.snapshot_of_files();
+            files.keys().filter(|path| path.extension().is_some_and(|end| end == "tmp")).count()
+        };
+        assert_eq!(unfinished(), 1);
+        end(index);
+        assert_eq!(unfinished(), 0);
+    }
+}
+
+#[test]
 fn passages_are_not_shared() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("index");
