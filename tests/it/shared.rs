@@ -219,6 +219,9 @@ fn a_process_that_is_stopped_in_its_turn_blocks_writers_and_is_named() {
     assert_whole(&shared);
 }
 
+/// A handle: its name, a refresh, and a snapshot.
+type Handle<'a> = (&'a str, &'a dyn Fn() -> bool, &'a dyn Fn() -> nearkin::Snapshot);
+
 /// What queries cost while two processes write: `NEARKIN_SHARED_QUERIES` says for how many seconds.
 #[test]
 fn queries_beside_writers() {
@@ -239,30 +242,29 @@ fn queries_beside_writers() {
         let mut writers: Vec<_> =
             (0..2).map(|at| spawn("paced", at, rate / 2, &dir, &sender)).collect();
         while lines.recv_timeout(Duration::from_secs(60)).unwrap().1 != "opened" {}
-        type Handle<'a> = (&'a str, &'a dyn Fn() -> bool, &'a dyn Fn() -> nearkin::Snapshot);
         let handles: [Handle<'_>; 2] = [
             ("shared", &|| index.refresh().unwrap(), &|| index.snapshot()),
             ("reader", &|| reader.refresh().unwrap(), &|| reader.snapshot()),
         ];
         for (name, refresh, snapshot) in handles.into_iter().chain(handles) {
             let (begun, mut refreshed) = (Instant::now(), Instant::now());
-            let (mut queries, mut refreshes) = (Vec::new(), Vec::new());
+            let (mut queries, mut looks) = (Vec::new(), Vec::new());
             let mut random = Random(1);
             let before = snapshot().change();
             while begun.elapsed() < limit {
                 if refreshed.elapsed() > Duration::from_millis(20) {
                     let at = Instant::now();
                     refresh();
-                    refreshes.push(at.elapsed());
+                    looks.push(at.elapsed());
                     refreshed = Instant::now();
                 }
-                let signature = run(u32::try_from(random.below(60_000)).unwrap(), 20);
+                let signature = run(random.below(60_000), 20);
                 let at = Instant::now();
                 snapshot().query(&signature).threshold(0.5).limit(10).run().unwrap();
                 queries.push(at.elapsed());
             }
             queries.sort();
-            refreshes.sort();
+            looks.sort();
             let of = |times: &[Duration], share: usize| times[(times.len() - 1) * share / 1_000];
             println!(
                 "{rate}/s, {name}: {} queries, p50 {:?}, p99 {:?}, longest {:?}; refresh p50 {:?}, \
@@ -271,8 +273,8 @@ fn queries_beside_writers() {
                 of(&queries, 500),
                 of(&queries, 990),
                 of(&queries, 1_000),
-                of(&refreshes, 500),
-                of(&refreshes, 990),
+                of(&looks, 500),
+                of(&looks, 990),
                 snapshot().change() - before
             );
         }

@@ -105,11 +105,11 @@ fn begin(core: &Core, wait: Wait) -> Result<bool> {
     if core.lock().is_some() {
         return Ok(true);
     }
-    commit::refuse_if_shut_down(core)?;
     commit::refuse_if_stopped(core)?;
     let taken = match wait {
         Wait::Never => folder::try_lock(&*core.storage, &core.names),
         Wait::Patiently => {
+            commit::refuse_if_shut_down(core)?;
             let wait = core.options.lock_wait.unwrap_or(WAIT);
             // A handle that is closed waits for its maintenance.
             let ends = |waited| core.wakeup.stopping() || core.options.gives_up(waited);

@@ -355,7 +355,7 @@ fn a_handle_whose_folder_was_removed_is_closed() {
 #[test]
 fn a_handle_that_ends_during_a_compaction_leaves_no_unfinished_file() {
     let ends: [fn(Index); 2] = [|index| index.close().unwrap(), |index| index.shutdown().unwrap()];
-    for end in ends {
+    for (which, end) in ends.into_iter().enumerate() {
         let sim = Sim::new();
         let options = Options { step_bytes: 64, ..by_turns() };
         let index = open(&sim, options.tier_segments_max(1_000));
@@ -374,7 +374,7 @@ fn a_handle_that_ends_during_a_compaction_leaves_no_unfinished_file() {
         };
         assert_eq!(unfinished(), 1);
         end(index);
-        assert_eq!(unfinished(), 0);
+        assert_eq!(unfinished(), 0, "{which}");
     }
 }
 
