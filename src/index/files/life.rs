@@ -83,8 +83,8 @@ fn close_and_release(core: &Core) -> Result<()> {
     closed
 }
 
-/// Begins a turn, if it is free, to abandon this compaction: its unfinished file is removed during a
-/// turn only. Otherwise a later turn removes the file.
+/// Begins a turn, if it is free, to abandon this compaction: its unfinished file is removed during
+/// a turn only. Otherwise a later turn removes the file.
 fn begin_turn_for(core: &Core, running: Option<&Compaction>) {
     if let (Some(sharing), Some(_)) = (&core.sharing, running) {
         let _ = (sharing.begin)(core, Wait::Never);

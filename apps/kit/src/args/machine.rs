@@ -105,6 +105,7 @@ mod tests {
             memory: memory("64M").ok(),
             durability: setting("durability", "os").ok(),
             read_mode: setting("read_mode", "pread").ok(),
+            no_wait: true,
         };
         let expected = "memory_bytes=33554432,durability=os,read_mode=pread";
         let expected: Options = expected.parse().unwrap();
