@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 use crate::failure::Failure;
 use crate::handle::{Handle, Source};
-use crate::job::{How, Reply, go_on, run};
+use crate::job::{How, Reply, go_on, refuse_aborted, run};
 use crate::keys::{Bytes, path_of};
 use crate::numbers::whole;
 
@@ -90,8 +90,9 @@ impl Handle {
             let (change, wait, begun) = (change?, Duration::from_millis(wait?), Instant::now());
             loop {
                 let step = wait.saturating_sub(begun.elapsed()).min(STEP);
+                refuse_aborted(stop)?;
                 let is_visible = index.refresh_until(change, step)?;
-                if is_visible || step.is_zero() || go_on(stop).is_break() {
+                if is_visible || step.is_zero() {
                     return Ok(is_visible);
                 }
             }
