@@ -586,6 +586,21 @@ nk_status nk_index_sync(const nk_index *index,
                         uint64_t *change,
                         nk_error **error);
 
+// Sees what other processes have written through handles with `shared`; `is_later` (may be null)
+// says whether there was anything new. Errors: those of `nk_reader_refresh`; the handle keeps its
+// state.
+nk_status nk_index_refresh(const nk_index *index,
+                           bool *is_later,
+                           nk_error **error);
+
+// Refreshes until the change of this number is visible, for at most `wait_ms` milliseconds;
+// `is_visible` (may be null) says whether it is. Errors: those of `nk_index_refresh`.
+nk_status nk_index_refresh_until(const nk_index *index,
+                                 uint64_t change,
+                                 uint64_t wait_ms,
+                                 bool *is_visible,
+                                 nk_error **error);
+
 // Writes the memtable to a segment now. Blocks writers, not readers. Errors: `NK_IO`,
 // `NK_CORRUPT`, `NK_UNKNOWN`, `NK_POISONED`, `NK_CLOSED`.
 nk_status nk_index_flush(const nk_index *index,
@@ -666,7 +681,7 @@ nk_status nk_params_json(const nk_params *params,
 // defaults. The settings: durability (sync, os, or the age in milliseconds of the oldest write
 // that a power cut may undo), maintenance (shared, background, inline), read_mode (mmap, pread),
 // memory_bytes, memtable_bytes, batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped
-// (true or false).
+// (true or false), shared (true: other processes write, too, by turns), lock_wait_ms.
 // Errors: `NK_INVALID` names the setting.
 nk_status nk_options_from_text(const char *settings,
                                size_t settings_len,

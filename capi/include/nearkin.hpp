@@ -469,6 +469,10 @@ class Index : public Readable<nk_index> {
                  cancel ? &detail::cancel : static_cast<nk_cancel>(nullptr),
                  static_cast<void *>(&cancel));
   }
+  bool refresh() { return detail::result<bool>(&nk_index_refresh, owned_.get()); }
+  bool refresh_until(uint64_t change, uint64_t wait_ms) {
+    return detail::result<bool>(&nk_index_refresh_until, owned_.get(), change, wait_ms);
+  }
   void sync() { detail::call(&nk_index_sync, owned_.get(), static_cast<uint64_t *>(nullptr)); }
   void close() { detail::call(&nk_index_close, owned_.get()); }
 

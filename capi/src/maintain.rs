@@ -11,6 +11,7 @@ use crate::table;
 use engine::Verification;
 use serde_json::json;
 use std::ffi::{c_char, c_void};
+use std::time::Duration;
 
 /// Makes all writes before the call durable, whatever the durability of the index. `change` (may be
 /// null) is the number of the last durable change. Errors: `NK_UNKNOWN`, `NK_POISONED`,
@@ -22,6 +23,32 @@ pub unsafe extern "C" fn nk_index_sync(
     error: *mut *mut nk_error,
 ) -> nk_status {
     telling(error, change, || Ok(table::get(index)?.index()?.sync()?))
+}
+
+/// Sees what other processes have written through handles with `shared`; `is_later` (may be null)
+/// says whether there was anything new. Errors: those of `nk_reader_refresh`; the handle keeps its
+/// state.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_refresh(
+    index: *const nk_index,
+    is_later: *mut bool,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    telling(error, is_later, || Ok(table::get(index)?.index()?.refresh()?))
+}
+
+/// Refreshes until the change of this number is visible, for at most `wait_ms` milliseconds;
+/// `is_visible` (may be null) says whether it is. Errors: those of `nk_index_refresh`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_refresh_until(
+    index: *const nk_index,
+    change: u64,
+    wait_ms: u64,
+    is_visible: *mut bool,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    let wait = Duration::from_millis(wait_ms);
+    telling(error, is_visible, || Ok(table::get(index)?.index()?.refresh_until(change, wait)?))
 }
 
 /// Writes the memtable to a segment now. Blocks writers, not readers. Errors: `NK_IO`,

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn nk_params_json(
 /// defaults. The settings: durability (sync, os, or the age in milliseconds of the oldest write
 /// that a power cut may undo), maintenance (shared, background, inline), read_mode (mmap, pread),
 /// memory_bytes, memtable_bytes, batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped
-/// (true or false).
+/// (true or false), shared (true: other processes write, too, by turns), lock_wait_ms.
 /// Errors: `NK_INVALID` names the setting.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_options_from_text(

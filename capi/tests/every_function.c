@@ -253,6 +253,9 @@ static void writing(void) {
   OK(nk_index_remove_before(index, 1, NULL, NULL, &removed, &error));
   CHECK(removed == 0);
   OK(nk_index_sync(index, &change, &error));
+  OK(nk_index_refresh(index, &did_work, &error));
+  OK(nk_index_refresh_until(index, change, 10, &did_work, &error));
+  CHECK(did_work);
   OK(nk_index_flush(index, &error));
   OK(nk_index_compact(index, &error));
   OK(nk_index_compact_until(index, NULL, NULL, &error));

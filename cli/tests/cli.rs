@@ -97,6 +97,8 @@ mod transactions;
 mod truth;
 #[path = "cli/tune.rs"]
 mod tune;
+#[path = "cli/turns.rs"]
+mod turns;
 #[path = "cli/wrong_input.rs"]
 mod wrong_input;
 

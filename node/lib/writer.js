@@ -20,7 +20,7 @@ const { admissionsOf, writtenOf } = require('./shapes.js');
 
 /**
  * An index, open for reading and writing: a map from keys to signatures, on disk. One handle writes
- * to an index; others read it with `Reader`. Calls that are not awaited run at the same time, in any
+ * to an index, or several with `shared`; others read it with `Reader`. Calls that are not awaited run at the same time, in any
  * order: await a write, or put several into one `write`.
  * @template {string | Uint8Array} [K=string]
  * @extends {OpenHandle<K>}
@@ -275,6 +275,41 @@ class Index extends OpenHandle {
    */
   removeBeforeSync(time) {
     return settled(of(this).removeBefore(true, msOf(time)));
+  }
+
+  /**
+   * With `shared`: sees what other processes have written. Returns whether there was something new.
+   * @returns {Promise<boolean>}
+   */
+  async refresh() {
+    return call(undefined, (how) => of(this).refresh(how));
+  }
+
+  /** {@link refresh} at once. @returns {boolean} */
+  refreshSync() {
+    return settled(of(this).refresh(true));
+  }
+
+  /**
+   * Refreshes until the change of this number is visible, for at most `waitMs` milliseconds. Returns
+   * whether it is.
+   * @param {number} change
+   * @param {number} waitMs
+   * @param {Abortable} [options]
+   * @returns {Promise<boolean>}
+   */
+  async refreshUntil(change, waitMs, options = {}) {
+    return call(signalAlone(options), (how) => of(this).refreshUntil(how, change, waitMs));
+  }
+
+  /**
+   * {@link refreshUntil} at once.
+   * @param {number} change
+   * @param {number} waitMs
+   * @returns {boolean}
+   */
+  refreshUntilSync(change, waitMs) {
+    return settled(of(this).refreshUntil(true, change, waitMs));
   }
 
   /** Writes what is in memory to a segment. @returns {Promise<void>} */

@@ -1,12 +1,18 @@
 //! Maintenance of an index: flush, compaction, verification, backups, closing.
 
+use std::time::{Duration, Instant};
+
 use napi::Env;
 use napi_derive::napi;
 
 use crate::failure::Failure;
 use crate::handle::{Handle, Source};
-use crate::job::{How, Reply, go_on, run};
+use crate::job::{How, Reply, go_on, refuse_aborted, run};
 use crate::keys::{Bytes, path_of};
+use crate::numbers::whole;
+
+/// Time between two looks whether a call that waits was aborted.
+const STEP: Duration = Duration::from_millis(50);
 
 /// Runs an expression on an index or a reader; refuses a snapshot.
 macro_rules! call_files {
@@ -64,12 +70,32 @@ impl Handle {
         self.run_source(env, how, |source, _| call_files!(source, files => files.stats()))
     }
 
-    /// Advances a reader to the current state; returns whether it changed.
+    /// Advances a reader or a shared handle to the current state; returns whether it changed.
     #[napi]
     pub fn refresh<'e>(&self, env: &'e Env, how: How<'_>) -> Reply<'e> {
-        self.run_source(env, how, |source, _| match source {
-            Source::Reader(reader) => Ok(reader.refresh()?),
-            _ => Err(Failure::invalid("only a reader is refreshed")),
+        self.run_source(env, how, |source, _| call_files!(source, files => files.refresh()))
+    }
+
+    /// Refreshes a shared handle until a change is visible; returns whether it is.
+    #[napi]
+    pub fn refresh_until<'e>(
+        &self,
+        env: &'e Env,
+        how: How<'_>,
+        change: f64,
+        wait_ms: f64,
+    ) -> Reply<'e> {
+        let (change, wait) = (whole(change, "change"), whole(wait_ms, "waitMs"));
+        self.run_writer(env, how, move |index, stop| {
+            let (change, wait, begun) = (change?, Duration::from_millis(wait?), Instant::now());
+            loop {
+                let step = wait.saturating_sub(begun.elapsed()).min(STEP);
+                refuse_aborted(stop)?;
+                let is_visible = index.refresh_until(change, step)?;
+                if is_visible || step.is_zero() {
+                    return Ok(is_visible);
+                }
+            }
         })
     }
 

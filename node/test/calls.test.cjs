@@ -3,10 +3,12 @@
 // Single calls, through CommonJS.
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const test = require('node:test');
+const { promisify } = require('node:util');
 const { Worker } = require('node:worker_threads');
 const nearkin = require('nearkin');
 const { Index, NearkinError, Params, Reader, Signature, Sketcher } = nearkin;
@@ -327,4 +329,22 @@ test('a worker has its own reader, and may end at any time', async () => {
     await worker.terminate();
   }
   await index.close();
+});
+
+test('processes write to one index by turns', async () => {
+  const at = path.join(folder, 'turns');
+  const source = `
+    const { Index, Params } = require(process.argv[1]);
+    const index = Index.openSync(process.argv[2], new Params(), { shared: true });
+    for (let n = 0; n < 20; n++) index.insertSync(process.argv[3] + n, 'text ' + n);
+    index.closeSync();`;
+  const own = await Index.open(at, new Params(), { shared: true, lockWaitMs: 30_000 });
+  const run = promisify(execFile);
+  const module = require.resolve('nearkin');
+  await Promise.all(['a', 'b'].map((name) => run(process.execPath, ['-e', source, module, at, name])));
+  assert.equal(await own.refreshUntil(40, 10_000), true);
+  assert.deepEqual([own.size, own.refreshSync(), await own.refresh()], [40, false, false]);
+  assert.deepEqual([await own.refreshUntil(41, 1), own.refreshUntilSync(40, 1)], [false, true]);
+  await assert.rejects(own.refreshUntil(41, 60_000, { signal: AbortSignal.timeout(20) }));
+  await own.close();
 });

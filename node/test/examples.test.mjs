@@ -7,6 +7,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Index } from 'nearkin';
 import { IndexClient } from '../examples/already-have.mjs';
 import { service } from '../examples/uploads.mjs';
 
@@ -74,6 +75,32 @@ test('the upload service keeps what it accepted after SIGTERM', async (t) => {
   const told = await (await put(second.url)).json();
   assert.equal(told.decision, 'unchanged');
   assert.equal(await second.stop(), 0);
+});
+
+test('workers of a cluster write to one index, and accept each text once', async (t) => {
+  if (process.platform === 'win32') return t.skip('no SIGTERM');
+  const at = path.join(folder, 'cluster');
+  const server = spawn(process.execPath, [of('../examples/cluster.mjs'), at, '0', '3']);
+  server.stderr.pipe(process.stderr);
+  const [, port] = /listening on (\d+)/.exec(await new Promise((resolve) => server.stdout.once('data', resolve)));
+  const url = (key) => `http://127.0.0.1:${port}/${key}`;
+  const put = (key, body) => fetch(url(key), { method: 'PUT', body, headers: { connection: 'close' } });
+  const texts = licences.slice(0, 12).map(({ text }, number) => `${number} ${text}`);
+  const all = texts.flatMap((body, number) => ['a', 'b', 'c'].map((copy) => put(`${number}${copy}`, body)));
+  const told = (await Promise.all(all)).map(({ status }) => status);
+  assert.ok(told.every((status) => status === 201 || status === 409), told.join());
+  for (let number = 0; number < texts.length; number++) {
+    const accepted = told.slice(3 * number, 3 * number + 3).filter((status) => status === 201);
+    assert.ok(accepted.length <= 1, `text ${number}: ${told}`);
+  }
+  const { documents } = await (await fetch(url('x'))).json();
+  assert.equal(documents, told.filter((status) => status === 201).length);
+  const ended = new Promise((resolve) => server.once('exit', resolve));
+  server.kill('SIGTERM');
+  assert.equal(await ended, 0);
+  const index = await Index.open(at);
+  assert.equal(index.size, documents);
+  await index.close();
 });
 
 test('the desktop program says what one already has', async () => {

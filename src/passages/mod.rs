@@ -50,14 +50,20 @@ impl PassageIndex {
     ///
     /// # Errors
     ///
-    /// `Invalid` if the parameters are not those of a passage index, or if the index has a time to
-    /// live, which could remove a part of a text.
+    /// `Invalid` if the parameters are not those of a passage index, if the index has a time to
+    /// live, which could remove a part of a text, or if the handle is shared: another process could
+    /// replace a text while this one does.
     pub fn new(index: Index) -> Result<Self> {
         let cutter = PassageCutter::new(index.params())?;
         if index.core().options.ttl.is_some() {
             return Err(Error::invalid(
                 "a passage index cannot have a time to live: passages of one text could expire \
                  at different times",
+            ));
+        }
+        if index.core().sharing.is_some() {
+            return Err(Error::invalid(
+                "a passage index cannot be shared with other processes: open it without `shared`",
             ));
         }
         Ok(Self { index, cutter, writing: Mutex::new(()) })

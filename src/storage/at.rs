@@ -26,6 +26,14 @@ impl Identity {
     fn from_stat(status: &Stat) -> Self {
         Self { device: i128::from(status.st_dev), inode: i128::from(status.st_ino) }
     }
+
+    /// The file as `/proc/locks` names it.
+    #[cfg(target_os = "linux")]
+    pub(super) fn in_proc_locks(&self) -> String {
+        let device = u64::try_from(self.device).unwrap_or_default();
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        format!("{major:02x}:{minor:02x}:{}", self.inode)
+    }
 }
 
 /// The location of a file: the folder that its name is relative to, and its name.

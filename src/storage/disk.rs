@@ -184,6 +184,19 @@ impl Storage for Disk {
         LockedFile::lock(file, folder_lock, self.folder_of(path), &name, None)
     }
 
+    #[cfg(target_os = "linux")]
+    fn lock_holder(&self, path: &Path) -> Option<String> {
+        let (at, name) = self.place(path);
+        let file = at::identity(at, &name).ok()?.in_proc_locks();
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        let process = process_of_lock(&locks, &file)?;
+        let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        Some(match name.trim_end() {
+            "" => format!("process {process}"),
+            name => format!("process {process}, {name}"),
+        })
+    }
+
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         at::link(&self.place(from), &self.place(to))
     }
@@ -200,6 +213,20 @@ impl Storage for Disk {
             syncs: self.tally.syncs.load(Ordering::Relaxed),
         }
     }
+}
+
+/// The process that holds a file locked exclusively, by the list in `/proc/locks`. `None` also if
+/// it is in another container, whose processes have no numbers here.
+#[cfg(target_os = "linux")]
+fn process_of_lock<'a>(locks: &'a str, file: &str) -> Option<&'a str> {
+    locks
+        .lines()
+        .find_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+            // A line with `->` is a process that waits.
+            [_, "FLOCK", _, "WRITE", process, of, ..] if of == file => Some(process),
+            _ => None,
+        })
+        .filter(|process| process.parse().is_ok_and(|process: u32| process > 0))
 }
 
 /// Converts the result of a lock attempt: an error if another process holds the lock.

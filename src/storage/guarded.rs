@@ -94,6 +94,10 @@ impl Storage for Guarded {
         self.storage()?.lock_shared(path)
     }
 
+    fn lock_holder(&self, path: &Path) -> Option<String> {
+        self.storage().ok()?.lock_holder(path)
+    }
+
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.checked()?.hard_link(from, to)
     }

@@ -111,6 +111,10 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     /// Takes a shared lock of a file, which excludes the exclusive one. `NotFound` if the file does
     /// not exist.
     fn lock_shared(&self, path: &Path) -> io::Result<lock::Lock>;
+    /// The process that holds the lock of this file, in words, if the system tells.
+    fn lock_holder(&self, _path: &Path) -> Option<String> {
+        None
+    }
     /// Creates the hard link `to` for the file `from`. `to` may be in another folder of the same
     /// file system.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;

@@ -1,7 +1,7 @@
 //! Planted bugs: the tests enable them one at a time, and must detect each of them.
 //!
 //! Most bugs are lies of the simulated disk (`sim/lies.rs`), or wrong calls and wrong bytes of the
-//! tests themselves. Only a bug that is neither has a hook in product code; there are at most 12.
+//! tests themselves. Only a bug that is neither has a hook in product code; there are at most 17.
 //!
 //! A hook is `planted!(Bug => wrong action)` or `planted!(Bug, wrong, right)`. Bugs exist in unit
 //! tests only: in other builds, the first form expands to nothing and the second to `right`.
@@ -93,6 +93,16 @@ mod switch {
         DamageIsTornTail,
         /// An adoption moves the floor past changes that only the log holds.
         AdoptedOverLog,
+        /// A shared handle ends its turn before what it wrote is synced, and says that it is.
+        HandedOverUnsynced,
+        /// A turn begins with the memtable of the handle's last turn.
+        StaleMemtableKept,
+        /// A turn continues the numbers of the handle's last turn.
+        ChangeNumberedTwice,
+        /// A turn commits by the catalog's row of the handle's last turn, with its floor.
+        StaleRowCommitted,
+        /// A turn does not end although others wait.
+        NeverHandedOver,
         /// The manifest is published without syncing its content.
         ManifestNotSynced,
         /// A manifest replaces an existing one of the same generation.
@@ -120,7 +130,7 @@ mod switch {
     }
 
     impl Bug {
-        pub(crate) const ALL: [Self; 28] = [
+        pub(crate) const ALL: [Self; 33] = [
             Self::FolderNotSynced,
             Self::FileNotSynced,
             Self::FloorBeforeSegment,
@@ -149,6 +159,11 @@ mod switch {
             Self::LockNotChecked,
             Self::FolderNotHeld,
             Self::AdoptedOverLog,
+            Self::HandedOverUnsynced,
+            Self::StaleMemtableKept,
+            Self::ChangeNumberedTwice,
+            Self::StaleRowCommitted,
+            Self::NeverHandedOver,
         ];
 
         /// Bugs in a reader beside a writer, which no crash reveals.

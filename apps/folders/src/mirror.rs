@@ -59,7 +59,8 @@ pub fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     }
     watch::check(args)?;
     let fields = |params: &Params| takes_texts(params).map(|()| Fields::text("id", "text"));
-    let (index, _) = args.given.open_or_create(&args.index, &Load::unsynced(), false, fields)?;
+    let (index, _) =
+        args.given.open_or_create(&args.index, &Load::alone_and_unsynced(), false, fields)?;
     check_folder(&index.snapshot(), &folder, args.force)?;
     let params = index.params().clone();
     let skip_cache = SkipCache::read(&args.index, &raw::key_of(&args.folder));

@@ -177,7 +177,9 @@ impl From<Error> for Failure {
         let advice = match error.kind() {
             // Operations are cancelled by the tool's own callbacks after a signal, or by
             // --deadline.
-            ErrorKind::Cancelled if nearkin_input::interrupt::came() => return Self::interrupted(),
+            ErrorKind::Cancelled | ErrorKind::Locked if nearkin_input::interrupt::came() => {
+                return Self::interrupted();
+            }
             ErrorKind::Cancelled => {
                 let message = "the deadline passed: the results are incomplete";
                 return Self::new(message, "give more time with --deadline");

@@ -9,6 +9,7 @@ mod handlers;
 mod http;
 mod metrics;
 mod page;
+mod refreshed;
 mod routes;
 mod served;
 mod shared;
@@ -37,6 +38,7 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::output::{self, Output, counted, grouped};
+use refreshed::Refreshed;
 use served::Served;
 use shared::{Limits, Shared};
 use signals::Signals;
@@ -133,7 +135,9 @@ fn open(args: &Serve) -> Result<Served, Failure> {
         return read_only(args);
     }
     match opened::to_serve(&args.index, args.ttl.ttl)? {
-        Some(index) => Ok(Served::Writable(index)),
+        Some(index) => {
+            Ok(Served::Writable(Refreshed::new(index).map_err(|error| not_followed(&error))?))
+        }
         None => {
             output::note("the index is on a read-only file system: only reads are served");
             read_only(args)
@@ -144,10 +148,11 @@ fn open(args: &Serve) -> Result<Served, Failure> {
 /// Opens the index for reading, and follows it.
 fn read_only(args: &Serve) -> Result<Served, Failure> {
     let reader = opened::to_read(&args.index)?;
-    let followed = Followed::new(&args.index, reader).map_err(|error| {
-        Failure::new(format!("cannot start the thread that follows the index: {error}"), "")
-    })?;
-    Ok(Served::ReadOnly(followed))
+    Ok(Served::ReadOnly(Followed::new(&args.index, reader).map_err(|error| not_followed(&error))?))
+}
+
+fn not_followed(error: &io::Error) -> Failure {
+    Failure::new(format!("cannot start the thread that follows the index: {error}"), "")
 }
 
 /// Access to the original texts, if clients may read them.

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         safe.finish();
     }
     let ended = ended.and_then(|()| load.expire(&index));
-    let ended = opened::close(ended, || index.close());
+    let ended = opened::close(ended, || opened::flush_and_close(index));
     counts.expired = args.ttl.ttl.map(|_| load.expired());
     report(ended, &mut counts, output)?;
     Ok(skips.ended())

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     input.note_left_out();
     let ended = ended.and_then(|()| skips.judge(&reading));
     let ended = ended.and_then(|()| load.expire(&index));
-    let ended = opened::close(ended, || index.close());
+    let ended = opened::close(ended, || opened::flush_and_close(index));
     counts.expired = load.expired();
     ended.map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
     output.flush()?;

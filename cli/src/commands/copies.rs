@@ -66,8 +66,9 @@ struct SalvagedObject {
 pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Failure> {
     let params = args.given.params()?;
     interrupt::end_at_once(again(&args.out));
-    let report = Index::salvage(&args.index, &args.out, Some(&params), machine::options())
-        .map_err(|error| not_salvaged(error, &args.index))?;
+    let report =
+        Index::salvage(&args.index, &args.out, Some(&params), opened::patient(machine::options()))
+            .map_err(|error| not_salvaged(error, &args.index))?;
     let whole = report.problems.is_empty() && !report.catalog_lost;
     if output.json() {
         output.object(&SalvagedObject {

@@ -326,7 +326,7 @@ pub(crate) fn compact(args: &Compact, output: &mut Output) -> Result<Ended, Fail
     let ended = index.compact_with(&mut progress.callback()).map_err(Failure::from);
     drop(progress);
     let after = index.stats()?;
-    opened::close(ended, || index.close()).map_err(|failure| {
+    opened::close(ended, || opened::flush_and_close(index)).map_err(|failure| {
         let again = "the index is unchanged; run the command again to compact it";
         failure.advise_if_interrupted(again)
     })?;

@@ -99,7 +99,7 @@ fn remove_at_once(
     let index = opened::to_change(dir)?;
     opened::check_of_documents(index.params(), command)?;
     let counts = RemoveCounts { removed: remove(&index)?, ..RemoveCounts::default() };
-    index.close()?;
+    opened::flush_and_close(index)?;
     if output.json() {
         output.object(&counts)?;
     } else {
@@ -168,7 +168,7 @@ impl RemovalTarget {
 
     fn close(self) -> nearkin::Result<()> {
         match self {
-            Self::Documents(index) => index.close(),
+            Self::Documents(index) => opened::flush_and_close(index),
             Self::Passages(index) => index.close(),
         }
     }

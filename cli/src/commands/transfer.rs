@@ -86,7 +86,7 @@ pub(crate) fn import(args: &Import, output: &mut Output) -> Result<Ended, Failur
         Importing { dir: &args.index, index: None, counts: ImportCounts::default() };
     let ended = args.sources.iter().try_for_each(|source| importing.source(source));
     let Importing { index, counts, .. } = importing;
-    opened::close(ended, || index.map_or(Ok(()), Index::close)).map_err(|failure| {
+    opened::close(ended, || index.map_or(Ok(()), opened::flush_and_close)).map_err(|failure| {
         if counts.is_none() && !failure.is_interruption() {
             return failure;
         }
@@ -240,7 +240,7 @@ pub(crate) fn rebuild(args: &Rebuild, output: &mut Output) -> Result<Ended, Fail
         output::note(format!("warning: {warning}"));
     }
     let progress = Progress::start("rebuilding", Unit::Documents, Some(from.len()));
-    let options = machine::options();
+    let options = opened::patient(machine::options());
     let documents = Index::rebuild_with(
         &from.snapshot(),
         &args.out,

@@ -14,7 +14,7 @@ use crate::index::originals::Originals;
 use crate::index::readable::{Readable, Source};
 use crate::index::reports;
 use crate::index::writing::{Admitting, Columns, add, admit};
-use crate::options::{INDEX_OPTIONS, Opening, Threads, path_of, paths_of};
+use crate::options::{INDEX_OPTIONS, Opening, Threads, duration, path_of, paths_of};
 use crate::progress::run;
 use crate::search::conditions::{Conditions, OF_AN_ADMISSION};
 use crate::sketch::params::Params;
@@ -378,6 +378,18 @@ impl Index {
     fn refresh(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
         run(py, None, move |_| index.refresh())
+    }
+
+    /// Refreshes until the change of this number is visible, for at most ``wait`` (seconds or a
+    /// timedelta). Returns whether it is.
+    fn refresh_until(
+        slf: &Bound<'_, Self>,
+        change: u64,
+        wait: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?.shared());
+        let wait = duration(wait, "wait")?;
+        run(py, None, move |_| index.refresh_until(change, wait))
     }
 
     /// Makes all earlier writes durable. Returns the number of the last durable change. A Reader

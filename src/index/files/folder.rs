@@ -104,13 +104,13 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
 
 /// Takes the writer's lock, and waits for it at most this long, or until `gives_up`.
 ///
-/// Of all that wait, one at a time looks for the lock. The writer sees by this that it is awaited,
-/// and gets no further turn before that one has had its own.
+/// One of the waiting processes at a time looks for the lock. The writer sees by this that it is
+/// awaited, and gets no further turn before that one has had its own.
 pub(crate) fn take_lock(
     storage: &dyn Storage,
     names: &Names,
     wait: Duration,
-    gives_up: &dyn Fn() -> bool,
+    gives_up: &dyn Fn(Duration) -> bool,
 ) -> Result<Lock> {
     let begun = Instant::now();
     let waiting = names.waiting_lock();
@@ -130,7 +130,8 @@ pub(crate) fn take_lock(
         {
             return Ok(lock);
         }
-        if gives_up() || begun.elapsed() >= wait {
+        let waited = begun.elapsed();
+        if waited >= wait || gives_up(waited) {
             break;
         }
         thread::sleep(pause(begun.elapsed(), next.is_some()));
@@ -192,15 +193,18 @@ pub(crate) fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
     }
 }
 
-fn busy(storage: &dyn Storage, names: &Names) -> Error {
+pub(super) fn busy(storage: &dyn Storage, names: &Names) -> Error {
+    let holder = storage.lock_holder(&names.lock());
+    let holder = holder.map_or_else(String::new, |holder| format!(" ({holder})"));
     let what = match storage.bytes_of(&names.catalog()) {
-        Ok(_) => {
-            "another program has the index open for writing; wait until it closes the index, or \
-             open it for reading"
-        }
-        Err(_) => {
-            "another program is creating an index or a backup there; wait until it has finished"
-        }
+        Ok(_) => format!(
+            "another program{holder} has the index open for writing; wait until it closes the \
+             index, or open it for reading"
+        ),
+        Err(_) => format!(
+            "another program{holder} is creating an index or a backup there; wait until it has \
+             finished"
+        ),
     };
     Error::about(ErrorKind::Locked, names.root(), what)
 }

@@ -7,6 +7,8 @@ use crate::index::merge::compaction;
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::options::Options;
+use crate::index::state::running::Compaction;
+use crate::index::state::turns::Wait;
 use crate::index::state::versions::{Closed, State};
 use crate::storage::OpenMode;
 use crate::storage::lock::LockLost;
@@ -26,7 +28,11 @@ pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
     }
     background.stop();
     let closed = if core.sharing.is_some() {
-        end_turn(core, &mut core.writer())
+        let mut running = compaction::compaction(core);
+        begin_turn_for(core, running.as_ref());
+        let mut writer = core.writer();
+        *running = None;
+        end_turn(core, &mut writer)
     } else {
         close_locked(core, &mut core.writer())
     };
@@ -54,6 +60,7 @@ pub(crate) fn shut_down(core: &Core, background: &Background) -> Result<()> {
 /// Closes the index, and releases everything that no snapshot or query holds.
 fn close_and_release(core: &Core) -> Result<()> {
     let mut compaction = compaction::compaction(core);
+    begin_turn_for(core, compaction.as_ref());
     let _expiry = core.expiry.lock().unwrap_or_else(PoisonError::into_inner);
     let mut writer = core.writer();
     if core.sharing.is_none() && core.lock().is_none() {
@@ -76,12 +83,24 @@ fn close_and_release(core: &Core) -> Result<()> {
     closed
 }
 
-/// Ends the turn of a shared handle, if it has one. Does not flush: other processes go on.
+/// Begins a turn, if it is free, to abandon this compaction: its unfinished file is removed during
+/// a turn only. Otherwise a later turn removes the file.
+fn begin_turn_for(core: &Core, running: Option<&Compaction>) {
+    if let (Some(sharing), Some(_)) = (&core.sharing, running) {
+        let _ = (sharing.begin)(core, Wait::Never);
+    }
+}
+
+/// Ends the turn of a shared handle, if it has one. Does not flush: other processes go on. After a
+/// flush the index is left as any other handle leaves it.
 fn end_turn(core: &Core, writer: &mut Writer) -> Result<()> {
     let Some(sharing) = core.sharing.as_ref().filter(|_| core.lock().is_some()) else {
         return Ok(());
     };
     let refused = commit::refuse_if_stopped(core);
+    if refused.is_ok() && writer.catalog.row().wal.is_none() {
+        shorten_spare(core, writer);
+    }
     (sharing.end)(core, writer);
     refused.and_then(|()| commit::refuse_if_stopped(core))
 }
@@ -93,19 +112,20 @@ pub(crate) fn close_locked(core: &Core, writer: &mut Writer) -> Result<()> {
     if writer.catalog.row().wal.is_some() {
         flush::flush_locked(core, writer, NextWal::None)?;
     }
-    // The spare of a tiny index would make up most of its size. It is truncated, but not deleted:
-    // the number in its name reveals a catalog that is an older copy (see `open/litter.rs`).
-    if !is_tiny(writer.catalog.row(), &core.options) {
-        shorten_spare(core, writer, core.options.wal_bytes_min);
-    } else if writer.has_logged {
-        shorten_spare(core, writer, 0);
-    }
+    shorten_spare(core, writer);
     Ok(())
 }
 
 /// Shortens the spare log. A closed index keeps it as a reserve, but not at the length that the
 /// last log had grown to.
-fn shorten_spare(core: &Core, writer: &Writer, bytes_max: u64) {
+fn shorten_spare(core: &Core, writer: &Writer) {
+    // The spare of a tiny index would make up most of its size. It is truncated, but not deleted:
+    // the number in its name reveals a catalog that is an older copy (see `open/litter.rs`).
+    let bytes_max = match is_tiny(writer.catalog.row(), &core.options) {
+        true if !writer.has_logged => return,
+        true => 0,
+        false => core.options.wal_bytes_min,
+    };
     let Some(number) = writer.spare else { return };
     let path = core.names.numbered(number, Ending::Free);
     // If this fails, the file keeps its length, which does no harm.

@@ -13,11 +13,12 @@ use crate::index::state::turns::{Turns, Wait};
 use crate::index::state::versions::State;
 use crate::index::write::write_path;
 use crate::storage::Storage;
-use crate::storage::lock::{Lock, LockPlace, ReleaseOnDrop};
+use crate::storage::lock::{Lock, LockLost, LockPlace, ReleaseOnDrop};
 use crate::storage::names::{Ending, Names};
 use crate::sync::{Arc, PoisonError, thread};
 use crate::wal::{LogReader, Wal};
 use crate::{Error, ErrorKind, OrIo, Params, Result};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,8 @@ pub(crate) fn open_or_create_shared(
         };
         // Another process has created it since, or is about to.
         let is_early = matches!(kind(&tried), Some(ErrorKind::Exists | ErrorKind::Locked));
-        if !is_early || begun.elapsed() >= wait {
+        let waited = begun.elapsed();
+        if !is_early || waited >= wait || options.gives_up(waited) {
             break tried?;
         }
         thread::sleep(folder::PAUSE);
@@ -103,20 +105,22 @@ fn begin(core: &Core, wait: Wait) -> Result<bool> {
     if core.lock().is_some() {
         return Ok(true);
     }
-    commit::refuse_if_shut_down(core)?;
     commit::refuse_if_stopped(core)?;
-    let lock = match wait {
-        Wait::Never => match folder::try_lock(&*core.storage, &core.names)? {
-            Some(lock) => lock,
-            None => return Ok(false),
-        },
+    let taken = match wait {
+        Wait::Never => folder::try_lock(&*core.storage, &core.names),
         Wait::Patiently => {
+            commit::refuse_if_shut_down(core)?;
             let wait = core.options.lock_wait.unwrap_or(WAIT);
             // A handle that is closed waits for its maintenance.
-            let ends = || core.wakeup.stopping();
-            folder::take_lock(&*core.storage, &core.names, wait, &ends)?
+            let ends = |waited| core.wakeup.stopping() || core.options.gives_up(waited);
+            folder::take_lock(&*core.storage, &core.names, wait, &ends).map(Some)
         }
     };
+    if taken.as_ref().is_err_and(|error| error.io_kind() == Some(io::ErrorKind::NotFound)) {
+        core.group.note_lost(LockLost::Removed);
+        commit::refuse_if_stopped(core)?;
+    }
+    let Some(lock) = taken? else { return Ok(false) };
     let mut writer = core.writer();
     begin_with(core, turns, &mut writer, lock)?;
     drop(writer);
@@ -165,12 +169,17 @@ fn enter(core: &Core, turns: &Turns, writer: &mut Writer) -> Result<()> {
 fn take_over(core: &Core, writer: &mut Writer, next: Core) {
     let snapshot = next.snapshot();
     let other = next.writer.into_inner().unwrap_or_else(PoisonError::into_inner);
-    writer.catalog = other.catalog;
+    let change = planted!(ChangeNumberedTwice, writer.change, other.change);
+    let is_stale = planted!(StaleRowCommitted, true, false);
+    if !is_stale {
+        writer.catalog = other.catalog;
+    }
     (writer.wal, writer.spare) = (None, None);
-    (writer.change, writer.documents) = (other.change, other.documents);
+    (writer.change, writer.documents) = (change, other.documents);
     writer.file_next = writer.file_next.max(other.file_next);
     let (segments, memtable) =
         (snapshot.state.segments.clone(), Arc::clone(&snapshot.state.memtable));
+    let memtable = planted!(StaleMemtableKept, Arc::clone(&core.state().memtable), memtable);
     let state = State::new(Arc::clone(&core.params), segments, memtable);
     core.group.restart(None, writer.mark(0));
     core.view.replace_showing(state, Some((snapshot.visible, snapshot.documents)));
@@ -181,6 +190,7 @@ fn take_over(core: &Core, writer: &mut Writer, next: Core) {
 fn end(core: &Core, writer: &mut Writer) {
     let Some(Sharing { turns, .. }) = &core.sharing else { return };
     let mut follower = turns.follower();
+    planted!(HandedOverUnsynced => core.group.skip_sync());
     let synced = commit::refuse_if_stopped(core)
         .and_then(|()| commit::await_durable(core, writer.change))
         .and_then(|()| write_path::note_horizon_in(core, writer));

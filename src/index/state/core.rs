@@ -269,6 +269,7 @@ impl Drop for Writing<'_> {
         if core.lock().is_none() {
             return;
         }
+        planted!(NeverHandedOver => return);
         let is_inline = core.options.maintenance == Maintenance::Inline;
         if is_inline || sharing.turns.note_use() && is_awaited(core) {
             (sharing.end)(core, &mut self.writer);

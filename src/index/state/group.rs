@@ -225,6 +225,13 @@ impl Group {
         shared.stopped.is_none() && shared.horizon > shared.horizon_noted
     }
 
+    /// A planted bug: what was written counts as synced.
+    #[cfg(test)]
+    pub(crate) fn skip_sync(&self) {
+        let mut shared = self.lock();
+        (shared.durable_change, shared.horizon) = (shared.applied.change, shared.applied.end);
+    }
+
     /// Notes that the lock is lost or released: all further writes are refused.
     pub(crate) fn note_lost(&self, lost: LockLost) {
         self.stop(&mut self.lock(), || Stopped::LockLost(lost));

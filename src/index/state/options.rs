@@ -4,6 +4,7 @@ use super::event::{Event, Listener};
 use crate::segment::ReadMode;
 use crate::{Error, Result};
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,7 +111,11 @@ pub struct Options {
     pub(crate) on_event: Option<Listener>,
     pub(crate) shared: bool,
     pub(crate) lock_wait: Option<Duration>,
+    pub(crate) on_wait: Option<Waiter>,
 }
+
+/// The function that is called while a call waits for the lock.
+type Waiter = Arc<dyn Fn(Duration) -> ControlFlow<()> + Send + Sync>;
 
 impl Default for Options {
     fn default() -> Self {
@@ -142,6 +147,7 @@ impl Default for Options {
             on_event: None,
             shared: false,
             lock_wait: None,
+            on_wait: None,
         }
     }
 }
@@ -381,6 +387,24 @@ impl Options {
     pub fn lock_wait(mut self, wait: Duration) -> Self {
         self.lock_wait = Some(wait);
         self
+    }
+
+    /// A function that is called again and again while a call waits for the lock of the index, with
+    /// the time that it has waited. If it returns `Break`, the call ends with `Locked`.
+    ///
+    /// It says that the program waits, or ends the wait after a signal. It must not use the index.
+    #[must_use]
+    pub fn on_wait(
+        mut self,
+        waits: impl Fn(Duration) -> ControlFlow<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.on_wait = Some(Arc::new(waits));
+        self
+    }
+
+    /// Whether a call that has waited this long for the lock is to end.
+    pub(crate) fn gives_up(&self, waited: Duration) -> bool {
+        self.on_wait.as_ref().is_some_and(|goes_on| goes_on(waited).is_break())
     }
 
     pub(crate) fn validate(&self) -> Result<()> {

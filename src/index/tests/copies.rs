@@ -131,7 +131,7 @@ fn under_its_own_lock_files_without_a_catalog_are_abandoned() {
     index.backup(COPY).expect("backed up");
     let (dir, names) = (Path::new(COPY), Names::new(Path::new(COPY)));
     sim.remove(&names.catalog()).expect("removed");
-    let lock = take_lock(&sim, &names, Duration::ZERO, &|| false).expect("free");
+    let lock = take_lock(&sim, &names, Duration::ZERO, &|_| false).expect("free");
     let refused = |own: Option<&Lock>| refuse_existing(&sim, dir, own).expect_err("files").kind();
     assert_eq!(refused(Some(&lock)), ErrorKind::Corrupt);
     assert_eq!(refused(None), ErrorKind::Locked);

@@ -3,10 +3,14 @@
 use super::copies::{DIR, disk, params, signature};
 use crate::index::merge::compaction;
 use crate::index::state::turns::Wait;
+use crate::passages::PassageIndex;
 use crate::storage::Storage;
 use crate::storage::names::Names;
-use crate::testing::sim::Sim;
-use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Reader};
+use crate::testing::sim::{Fault, FaultKind, Sim};
+use crate::{
+    Batch, Durability, ErrorKind, Index, Maintenance, Options, Outcome, Params, Reader, Windows,
+};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -212,6 +216,176 @@ fn documents_expire_although_nobody_writes() {
         assert!(begun.elapsed() < Duration::from_secs(30), "it did not expire");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+#[test]
+fn a_backup_of_a_snapshot_is_whole_although_others_have_removed_its_files() {
+    let sim = Sim::new();
+    let (one, other) = (open(&sim, by_turns()), open(&sim, by_turns()));
+    for number in 0..30_u8 {
+        one.insert((number % 20).to_string(), &signature(&params(), number)).unwrap();
+        if number % 10 == 9 {
+            one.flush().unwrap();
+        }
+    }
+    let then = one.snapshot();
+    other.compact().unwrap();
+    other.clear().unwrap();
+    other.compact().unwrap();
+    one.backup_of(&then, "/then").unwrap();
+    one.refresh().unwrap();
+    other.insert("late", &signature(&params(), 99)).unwrap();
+    one.backup("/now").unwrap();
+    let copy = |dir: &str| Index::open_on(disk(&sim), Path::new(dir), Options::default()).unwrap();
+    let (then, now) = (copy("/then"), copy("/now"));
+    assert!(then.len() == 20 && then.verify().unwrap().problems.is_empty());
+    assert!(now.len() == 1 && now.contains("late").unwrap());
+}
+
+#[test]
+fn a_disk_that_is_full_in_a_turn_leaves_the_next_one_what_was_acknowledged() {
+    let sim = Sim::new();
+    let small = || Options {
+        wal_bytes_min: 8 << 10,
+        wal_bytes_max: 8 << 10,
+        memtable_bytes_max: 4 << 10,
+        ..by_turns()
+    };
+    let (one, other) = (open(&sim, small()), open(&sim, small()));
+    one.insert("kept", &signature(&params(), 1)).unwrap();
+    let used: usize = sim.snapshot_of_files().values().map(Vec::len).sum();
+    sim.set_capacity(used as u64 + (24 << 10));
+    let mut acknowledged = 1;
+    let mut refused = 0;
+    for number in 0..250_u16 {
+        let writer = if number % 2 == 0 { &one } else { &other };
+        match writer.insert(format!("k{number}"), &signature(&params(), (number % 250) as u8)) {
+            Ok(_) => acknowledged += 1,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0, "the disk was not full");
+    sim.set_capacity(u64::MAX);
+    assert!(other.refresh().is_ok() && one.refresh().is_ok());
+    assert_eq!((one.len(), other.len()), (acknowledged, acknowledged));
+    one.insert("after", &signature(&params(), 7)).unwrap();
+    other.remove("kept").unwrap();
+    assert!(other.verify().unwrap().problems.is_empty());
+    assert_eq!(other.len(), acknowledged);
+}
+
+#[test]
+fn a_sync_that_fails_in_a_turn_poisons_that_handle_alone() {
+    let sim = Sim::new();
+    let (one, other) = (open(&sim, by_turns()), open(&sim, by_turns()));
+    one.insert("kept", &signature(&params(), 1)).unwrap();
+    sim.fail(Fault { at: 0, what: FaultKind::SyncFails, sticky: false });
+    let refused = one.insert("doubtful", &signature(&params(), 2)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unknown);
+    let refused = one.insert("late", &signature(&params(), 3)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Poisoned);
+    other.insert("other", &signature(&params(), 4)).unwrap();
+    assert!(other.contains("kept").unwrap() && other.contains("other").unwrap());
+    assert!(!other.contains("late").unwrap());
+    assert!(other.verify().unwrap().problems.is_empty());
+}
+
+#[test]
+fn handles_with_different_options_share_an_index() {
+    let sim = Sim::new();
+    let hour = Duration::from_secs(3_600);
+    let all = [
+        by_turns(),
+        by_turns().durability(Durability::OsBuffer).memtable_bytes_max(4 << 10),
+        by_turns().durability(Durability::Interval(hour)).ttl(hour).tier_segments_max(2),
+    ];
+    let handles = all.map(|options| open(&sim, options));
+    for number in 0..90_u8 {
+        let writer = &handles[usize::from(number % 3)];
+        writer.insert(number.to_string(), &signature(&params(), number)).unwrap();
+    }
+    for handle in &handles {
+        handle.refresh().unwrap();
+        // What a turn wrote is durable when it ends, whatever the durability.
+        assert_eq!((handle.len(), handle.durable_change()), (90, 90));
+        assert!(handle.verify().unwrap().problems.is_empty());
+    }
+    let other = Params::for_threshold(0.3).build().unwrap();
+    let refused = Index::open_or_create_on(disk(&sim), Path::new(DIR), &other, by_turns());
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Mismatch);
+}
+
+#[test]
+fn a_wait_is_told_of_and_can_be_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let keeps = Index::create(&dir, &params(), Options::default()).unwrap();
+    let patient = |options: Options| {
+        options.lock_wait(Duration::from_secs(60)).on_wait(|waited| {
+            let is_over = waited > Duration::from_millis(20);
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    };
+    let begun = Instant::now();
+    let refused = Index::open(&dir, patient(Options::default())).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Locked);
+    let shared = Index::open(&dir, patient(by_turns())).unwrap();
+    let refused = shared.insert("1", &signature(&params(), 1)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Locked);
+    assert!(begun.elapsed() < Duration::from_secs(30), "it waited on");
+    keeps.close().unwrap();
+    shared.insert("1", &signature(&params(), 1)).unwrap();
+}
+
+#[test]
+fn a_handle_whose_folder_was_removed_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let shared = Index::open_or_create(&dir, &params(), by_turns()).unwrap();
+    shared.insert("1", &signature(&params(), 1)).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    let refused = shared.insert("2", &signature(&params(), 2)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Closed);
+    assert!(shared.contains("1").unwrap());
+}
+
+#[test]
+fn a_handle_that_ends_during_a_compaction_leaves_no_unfinished_file() {
+    let ends: [fn(Index); 2] = [|index| index.close().unwrap(), |index| index.shutdown().unwrap()];
+    for (which, end) in ends.into_iter().enumerate() {
+        let sim = Sim::new();
+        let options = Options { step_bytes: 64, ..by_turns() };
+        let index = open(&sim, options.tier_segments_max(1_000));
+        for number in 0..40_u8 {
+            index.insert(number.to_string(), &signature(&params(), number)).unwrap();
+            if number % 20 == 19 {
+                index.flush().unwrap();
+            }
+        }
+        let core = index.core();
+        let quiet = core.snapshot().visible;
+        assert_eq!(compaction::compact_step(core, Some(quiet)).unwrap(), Some(false));
+        let unfinished = || {
+            let files = sim.snapshot_of_files();
+            files.keys().filter(|path| path.extension().is_some_and(|end| end == "tmp")).count()
+        };
+        assert_eq!(unfinished(), 1);
+        end(index);
+        assert_eq!(unfinished(), 0, "{which}");
+    }
+}
+
+#[test]
+fn passages_are_not_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let params = Params::builder().passages(Windows::new(20, 10).unwrap()).build().unwrap();
+    PassageIndex::create(&dir, &params, Options::default()).unwrap().close().unwrap();
+    let refused = PassageIndex::open(&dir, by_turns()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
 }
 
 #[test]

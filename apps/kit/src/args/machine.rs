@@ -2,6 +2,7 @@
 //! index that a command opens.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use nearkin::Options;
 
@@ -33,7 +34,13 @@ pub struct MachineGiven {
     #[arg(long, global = true, value_name = "mmap|pread", help_heading = HEADING)]
     #[arg(value_parser = |text: &str| setting("read_mode", text))]
     read_mode: Option<String>,
+
+    /// Fail at once if another process writes to the index, instead of waiting up to 10 seconds
+    #[arg(long, global = true, help_heading = HEADING)]
+    no_wait: bool,
 }
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 const HEADING: &str = "Memory and disk";
 
@@ -60,6 +67,12 @@ pub fn set(given: MachineGiven) {
 /// Options with which a command opens an index, unless it knows better.
 pub fn options() -> Options {
     GIVEN.get().map_or_else(Options::default, MachineGiven::options)
+}
+
+/// How long a command waits for another process that writes to the index.
+pub(crate) fn patience() -> Duration {
+    let no_wait = GIVEN.get().is_some_and(|given| given.no_wait);
+    if no_wait { Duration::ZERO } else { PATIENCE }
 }
 
 /// `most`, or one `inverse`th of the memory that the user allows if that is less.
@@ -92,6 +105,7 @@ mod tests {
             memory: memory("64M").ok(),
             durability: setting("durability", "os").ok(),
             read_mode: setting("read_mode", "pread").ok(),
+            no_wait: true,
         };
         let expected = "memory_bytes=33554432,durability=os,read_mode=pread";
         let expected: Options = expected.parse().unwrap();

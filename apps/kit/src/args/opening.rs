@@ -16,7 +16,7 @@ use nearkin_input::fields::Fields;
 impl Given {
     /// Opens an index for adding. Fails if the given parameters differ from its own.
     fn to_add(&self, dir: &Path, load: &Load) -> Result<Index, Failure> {
-        let index = opened::open(dir, load.options()).map_err(opened::not_opened)?;
+        let index = load.open(dir)?;
         self.check(index.params(), dir)?;
         Ok(index)
     }
@@ -46,7 +46,11 @@ impl Given {
         // Checked before the index is created: input that does not fit must not leave an empty
         // index.
         let fields = fields(&params)?;
-        let index = opened::create(dir, &params, load)?;
+        let index = match opened::create(dir, &params, load) {
+            // Another process has created the index meanwhile.
+            Err(_) if opened::exists(dir)? => return Ok((self.to_add(dir, load)?, fields)),
+            created => created?,
+        };
         output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
         Ok((index, fields))
     }

@@ -4,9 +4,10 @@
 //! does not know the documents.
 
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nearkin::{
@@ -15,6 +16,7 @@ use nearkin::{
 
 use crate::args::machine;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output;
 #[cfg(windows)]
 use crate::scratch;
@@ -22,6 +24,9 @@ use crate::scratch;
 use nearkin_input::files;
 #[cfg(windows)]
 use nearkin_input::raw;
+
+/// Time after which a command says that it waits.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// Warn if a match is found with a lower probability than this.
 const FOUND_MIN: f64 = 0.9;
@@ -62,9 +67,46 @@ pub fn to_change(dir: &Path) -> Result<Index, Failure> {
     open(dir, machine::options()).map_err(not_opened)
 }
 
-/// Opens an existing index.
-pub(crate) fn open(dir: &Path, options: Options) -> nearkin::Result<Index> {
-    mapped_or_not(dir, options, |options| Index::open(dir, options))
+/// Opens an existing index, shared with other processes that write to it; one of passages can only
+/// be opened alone.
+fn open(dir: &Path, options: Options) -> nearkin::Result<Index> {
+    let open = |options| Index::open(dir, options);
+    let index = mapped_or_not(dir, patient(options.clone()).shared(true), open)?;
+    if index.params().passages().is_none() {
+        return Ok(index);
+    }
+    index.close()?;
+    open_alone(dir, options)
+}
+
+/// Opens an existing index, to which no other process writes until it is closed.
+fn open_alone(dir: &Path, options: Options) -> nearkin::Result<Index> {
+    mapped_or_not(dir, patient(options), |options| Index::open(dir, options))
+}
+
+/// Options with which a command waits while another process writes to the index. It says so after a
+/// second; a signal ends the wait.
+pub fn patient(options: Options) -> Options {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    let patience = machine::patience();
+    options.lock_wait(patience).on_wait(move |waited| {
+        if waited < SILENCE {
+            IS_SAID.store(false, Ordering::Relaxed);
+        } else if !IS_SAID.swap(true, Ordering::Relaxed) {
+            let seconds = patience.as_secs();
+            output::note(format!(
+                "another process writes to the index; waiting for it, {seconds} s at most"
+            ));
+        }
+        if interrupt::came() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+}
+
+/// Writes what is in memory to segments, and closes the index. (A handle that shares an index
+/// leaves it in the log.)
+pub fn flush_and_close(index: Index) -> nearkin::Result<()> {
+    index.flush()?;
+    index.close()
 }
 
 /// Opens or creates an index. If its file system does not support memory maps, opens it without
@@ -103,6 +145,7 @@ fn options(ttl: Option<Duration>) -> Options {
 pub struct Load {
     ttl: Option<Duration>,
     durability: Option<Durability>,
+    is_alone: bool,
     expired: Arc<AtomicU64>,
 }
 
@@ -112,14 +155,28 @@ impl Load {
         Self { ttl, ..Self::default() }
     }
 
-    /// Writes are not synced: the command calls [`Index::sync`] before it says that they are safe.
-    pub fn unsynced() -> Self {
-        Self { durability: Some(Durability::OsBuffer), ..Self::default() }
+    /// No other process writes meanwhile, and writes are not synced: the command calls
+    /// [`Index::sync`] before it says that they are safe.
+    pub fn alone_and_unsynced() -> Self {
+        Self { durability: Some(Durability::OsBuffer), is_alone: true, ..Self::default() }
+    }
+
+    /// Opens an existing index.
+    pub(crate) fn open(&self, dir: &Path) -> Result<Index, Failure> {
+        let open = if self.is_alone { open_alone } else { open };
+        open(dir, self.options()).map_err(not_opened)
+    }
+
+    /// Creates an index.
+    fn create(&self, dir: &Path, params: &Params) -> nearkin::Result<Index> {
+        let is_shared = !self.is_alone && params.passages().is_none();
+        let options = patient(self.options()).shared(is_shared);
+        mapped_or_not(dir, options, |options| Index::create(dir, params, options))
     }
 
     /// Segments are unmapped once they are written, which saves memory and slows down only the
     /// first queries.
-    pub(crate) fn options(&self) -> Options {
+    fn options(&self) -> Options {
         let mut options = options(self.ttl).keep_mapped(false);
         if let Some(durability) = self.durability {
             options = options.durability(durability);
@@ -193,7 +250,7 @@ fn remove_if_empty(dir: &Path, had_folder: bool) -> bool {
 /// Deletes an index while holding its lock.
 #[cfg(not(windows))]
 fn delete_if_empty(dir: &Path) -> bool {
-    let Ok(index) = open(dir, machine::options()) else { return false };
+    let Ok(index) = Index::open(dir, machine::options()) else { return false };
     index.is_empty() && std::fs::remove_dir_all(dir).is_ok()
 }
 
@@ -201,7 +258,8 @@ fn delete_if_empty(dir: &Path) -> bool {
 /// another name first: then no other program opens it between the check and the deletion.
 #[cfg(windows)]
 fn delete_if_empty(dir: &Path) -> bool {
-    let is_empty = |dir: &Path| open(dir, machine::options()).is_ok_and(|index| index.is_empty());
+    let is_empty =
+        |dir: &Path| Index::open(dir, machine::options()).is_ok_and(|index| index.is_empty());
     let aside = files::unfinished(&raw::native(dir));
     if !is_empty(dir) || scratch::rename(dir, &aside).is_err() {
         return false;
@@ -249,7 +307,7 @@ pub fn create(dir: &Path, params: &Params, load: &Load) -> Result<Index, Failure
         output::note(format!("warning: {warning}"));
     }
     note_quotation_words(params, params.threshold());
-    Ok(mapped_or_not(dir, load.options(), |options| Index::create(dir, params, options))?)
+    Ok(load.create(dir, params)?)
 }
 
 /// The most important parameters in one line.

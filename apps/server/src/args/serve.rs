@@ -12,9 +12,10 @@ use nearkin_kit::args::ttl::TtlGiven;
 /// Serve an index over HTTP to programs and browsers, until stopped
 ///
 /// The API uses JSON; /openapi.json describes it, docs/guide/SERVE.md has examples, and / is a page
-/// for people. Prints the address it listens on. The server is the writer of the index: other
-/// commands can read the index meanwhile, not change it. SIGINT (Ctrl-C) or SIGTERM stop it: it
-/// finishes running requests, closes the index and exits with status 0.
+/// for people. Prints the address it listens on. Other processes can read and write the index
+/// meanwhile: further servers, other commands, programs with shared handles; their changes are seen
+/// within a tenth of a second. SIGINT (Ctrl-C) or SIGTERM stop it: it finishes running requests,
+/// closes the index and exits with status 0.
 ///
 /// An address that other machines can reach needs a token, which every request must contain: as
 /// `Authorization: Bearer TOKEN`, or in a browser as the password of any user. Set it with

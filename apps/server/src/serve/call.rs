@@ -99,6 +99,7 @@ mod tests {
     use crate::serve::http::access::Access;
     use crate::serve::http::bind::Reach;
     use crate::serve::page;
+    use crate::serve::refreshed::Refreshed;
     use crate::serve::served::Served;
     use crate::serve::shared::Limits;
 
@@ -120,7 +121,8 @@ mod tests {
         let timeout = Duration::from_secs(60);
         let limits = Limits { body_bytes_max: 1 << 20, requests_max: 4, timeout };
         let access = Access::new(&args, Reach::Loopback).unwrap();
-        Arc::new(Shared::new(Served::Writable(index), "i".to_owned(), limits, access))
+        let served = Served::Writable(Refreshed::new(index).unwrap());
+        Arc::new(Shared::new(served, "i".to_owned(), limits, access))
     }
 
     /// What a handler answers, or the kind of its error.

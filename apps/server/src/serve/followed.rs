@@ -97,7 +97,7 @@ impl Followed {
 }
 
 /// Whether a state of this age is stale, and why it cannot be brought up to date.
-fn judge(
+pub(super) fn judge(
     age: Duration,
     kind: Option<ErrorKind>,
     failure: Option<String>,

@@ -1,28 +1,29 @@
-//! The index that is served: open for writing, or with `--read-only` and on a read-only file system
-//! for reading.
+//! The index that is served: open for writing beside other processes, or for reading with
+//! `--read-only` and on a read-only file system.
 
 use nearkin::{Admission, Admit, Batch, Index, Newcomer, Params, Sketcher};
 use nearkin::{Snapshot, Stats, Written};
 
 use super::api::error_response::ErrorResponse;
 use super::followed::{Currency, Followed};
+use super::refreshed::Refreshed;
 
 pub(super) enum Served {
-    Writable(Index),
+    Writable(Refreshed),
     ReadOnly(Followed),
 }
 
 impl Served {
     pub(super) fn snapshot(&self) -> Snapshot {
         match self {
-            Self::Writable(index) => index.snapshot(),
+            Self::Writable(writable) => writable.index().snapshot(),
             Self::ReadOnly(followed) => followed.reader().snapshot(),
         }
     }
 
     pub(super) fn params(&self) -> &Params {
         match self {
-            Self::Writable(index) => index.params(),
+            Self::Writable(writable) => writable.index().params(),
             Self::ReadOnly(followed) => followed.params(),
         }
     }
@@ -33,7 +34,7 @@ impl Served {
 
     pub(super) fn stats(&self) -> nearkin::Result<Stats> {
         match self {
-            Self::Writable(index) => index.stats(),
+            Self::Writable(writable) => writable.index().stats(),
             Self::ReadOnly(followed) => followed.reader().stats(),
         }
     }
@@ -41,7 +42,7 @@ impl Served {
     /// How current the state is, if another process writes the index.
     pub(super) fn currency(&self) -> Option<Currency> {
         match self {
-            Self::Writable(_) => None,
+            Self::Writable(writable) => writable.currency(),
             Self::ReadOnly(followed) => Some(followed.currency()),
         }
     }
@@ -68,7 +69,7 @@ impl Served {
 
     fn writable(&self) -> Result<&Index, ErrorResponse> {
         match self {
-            Self::Writable(index) => Ok(index),
+            Self::Writable(writable) => Ok(writable.index()),
             Self::ReadOnly(_) => Err(ErrorResponse::read_only()),
         }
     }
@@ -76,7 +77,7 @@ impl Served {
     /// Flushes and closes an index that is open for writing.
     pub(super) fn close(self) -> nearkin::Result<()> {
         match self {
-            Self::Writable(index) => index.close(),
+            Self::Writable(writable) => writable.close(),
             Self::ReadOnly(_) => Ok(()),
         }
     }

@@ -104,7 +104,7 @@ pub(in crate::index) fn begin_copy(core: &Core, dir: &Path) -> Result<CopyTarget
     let names = Names::new(dir);
     let mut storage = make_folders(&target, &names)?;
     let wait = core.options.lock_wait.unwrap_or_default();
-    let lock = match take_lock(&*storage, &names, wait, &|| false) {
+    let lock = match take_lock(&*storage, &names, wait, &|waited| core.options.gives_up(waited)) {
         // On a file system without locks, the copy can only be read.
         Err(error) if error.io_kind() == Some(io::ErrorKind::Unsupported) => None,
         taken => Some(LockPlace::holding(taken?)),

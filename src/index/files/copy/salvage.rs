@@ -6,7 +6,7 @@
 
 use crate::catalog;
 use crate::format::catalog::{Listed, Row, WalEntry};
-use crate::index::files::folder::list_if_any;
+use crate::index::files::folder::{self, list_if_any};
 use crate::index::files::life;
 use crate::index::files::open::{self, hold, refuse_older};
 use crate::index::maintain::steps;
@@ -18,11 +18,13 @@ use crate::index::write::write_path;
 use crate::segment::{Dead, ReadMode, Segment, Shape, describe};
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names, parse};
+use crate::sync::thread;
 use crate::wal::{self, SalvagedLog, WalIdentity};
 use crate::{Document, Error, ErrorKind, Params, Result};
 use nearkin_sketch::engine::signature_from_parts;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What salvage copied, and what it did not.
 #[derive(Debug, Default)]
@@ -82,13 +84,16 @@ pub(crate) fn salvage(
     let names = Names::new(dir);
     let storage = &hold(storage, dir)?;
     // Keeps writers out if there is a lock file; a damaged index may have none.
-    let _lock = match storage.lock_shared(&names.lock()) {
-        Ok(lock) => Some(lock),
-        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-            let what = "the index is open for writing elsewhere";
-            return Err(Error::about(ErrorKind::Locked, dir, what));
+    let (begun, wait) = (Instant::now(), options.lock_wait.unwrap_or_default());
+    let _lock = loop {
+        match storage.lock_shared(&names.lock()) {
+            Ok(lock) => break Some(lock),
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break None,
+            Err(_) if begun.elapsed() >= wait || options.gives_up(begun.elapsed()) => {
+                return Err(folder::busy(&**storage, &names));
+            }
+            Err(_) => thread::sleep(folder::PAUSE),
         }
-        Err(_) => None,
     };
     let mut report = Salvaged { documents_lost: Some(0), ..Salvaged::default() };
     let row = identify(&**storage, &names, params, &mut report)?;

@@ -62,7 +62,8 @@ pub(crate) fn create(
     refuse_existing(&**storage, dir, None)?;
     let storage = make_folders(storage, &names)?;
     let wait = options.lock_wait.unwrap_or_default();
-    let place = LockPlace::holding(take_lock(&*storage, &names, wait, &|| false)?);
+    let place =
+        LockPlace::holding(take_lock(&*storage, &names, wait, &|waited| options.gives_up(waited))?);
     let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&place, storage));
     refuse_existing(&*storage, dir, place.held().as_deref())?;
     let row = row_of_new(params, &options);
@@ -95,7 +96,8 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
     }
     let storage = hold(storage, dir)?;
     let wait = options.lock_wait.unwrap_or_default();
-    let place = LockPlace::holding(take_lock(&*storage, &names, wait, &|| false)?);
+    let place =
+        LockPlace::holding(take_lock(&*storage, &names, wait, &|waited| options.gives_up(waited))?);
     let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&place, storage));
     check_map(&*storage, &names, &options)?;
     open_locked(storage, names, &place, options)

@@ -1,13 +1,13 @@
 //! Planted concurrency bugs: the scenarios must catch them.
 
 use super::world::World;
-use super::{commit, files, hunt, merges};
+use super::{commit, files, hunt, merges, turns};
 use crate::testing::planted::Bug;
 
 #[test]
 fn every_planted_bug_about_threads_is_caught() {
     type Case = (Bug, fn(&World));
-    let cases: [Case; 9] = [
+    let cases: [Case; 11] = [
         (Bug::VisibleBeforeSync, commit::two_writers_and_a_reader),
         (Bug::HorizonAfterSync, commit::two_writers_and_a_reader),
         (Bug::WalNotSynced, commit::two_writers_and_a_reader),
@@ -17,6 +17,8 @@ fn every_planted_bug_about_threads_is_caught() {
         (Bug::DeadFileNotCarried, merges::deaths_during_a_compaction),
         (Bug::LateDeathsCommitted, merges::deaths_during_a_compaction),
         (Bug::InputsDeletedEarly, files::snapshots_and_merges),
+        (Bug::StaleMemtableKept, turns::two_handles),
+        (Bug::ChangeNumberedTwice, turns::two_handles),
     ];
     let mut missed = Vec::new();
     for (bug, scenario) in cases {

@@ -13,6 +13,7 @@ mod ends;
 mod files;
 mod judge;
 mod merges;
+mod turns;
 mod world;
 
 use crate::testing::planted::{Bug, Planted};

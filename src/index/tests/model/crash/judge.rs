@@ -289,8 +289,16 @@ impl Judge<'_> {
         let row = |disk: &Sim| catalog::load(disk, &catalog_path()).expect("a catalog");
         let (older, newer) = (row(&disk), row(&copy_of(files)));
         if older != (Row { file_next: older.file_next, ..newer }) {
-            let opened = bench.open(&disk).expect_err("an older catalog does not open");
-            assert_eq!(opened.kind(), ErrorKind::Corrupt);
+            match bench.open(&disk) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}"),
+                // A shared handle that was killed may have removed no input of its compaction, and
+                // the log is the same: nothing is lost.
+                Ok(index) => {
+                    assert!(bench.layout.handles > 0, "an older catalog does not open");
+                    assert_eq!(index.snapshot().change(), model.change, "an older catalog");
+                    check_all(&index.snapshot(), model).expect("an older catalog loses nothing");
+                }
+            }
         }
         // A bit of the catalog's row is wrong, but redb accepts it.
         let disk = copy_of(files);
