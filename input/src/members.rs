@@ -23,14 +23,15 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use crate::collections::Collection;
-use crate::raw::{Origin, Raw, Reason};
+use crate::raw::{self, Origin, Raw, Reason};
 use crate::source;
 use ahead::Ahead;
 use archives::OpenArchive;
+pub use member::unpacked_max;
 use member::{HEAD_BYTES, MemberDocument, Stored};
 
 /// The documents of an open file.
-pub(crate) struct Members {
+pub struct Members {
     path: PathBuf,
     name: Vec<u8>,
     kind: MemberKind,
@@ -49,6 +50,13 @@ enum MemberKind {
 pub fn are_in(path: &Path, archives: bool) -> bool {
     let open = || open(Box::new(File::open(path).ok()?), archives);
     is_file(path) && open().is_some()
+}
+
+/// The keys of files that may hold the document with this key.
+pub fn containers(key: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let digits = key.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let numbered = key[..key.len() - digits].strip_suffix(b"#").filter(|_| digits > 0);
+    numbered.into_iter().chain(memchr::memchr_iter(b'!', key).map(|at| &key[..at]))
 }
 
 fn is_file(path: &Path) -> bool {
@@ -79,8 +87,20 @@ impl Members {
         Some(Self { path, name, kind, returned, has_ended: false })
     }
 
+    /// The documents of an open file with this key; `None` if it is a document itself. Reads
+    /// archives, and files in them whose names begin with a dot.
+    pub fn of_file(file: File, key: &[u8]) -> Option<Self> {
+        let mut kind = open(Box::new(file), true)?;
+        if let MemberKind::Archive(archive) = &mut kind {
+            archive.show_hidden(true);
+        }
+        let (path, name) = (raw::path_of(key), key.to_vec());
+        Some(Self { path, name, kind, returned: 0, has_ended: false })
+    }
+
     /// The next document. A file without any has one: the reason.
-    pub(crate) fn next(&mut self) -> Option<Raw> {
+    #[expect(clippy::should_implement_trait, reason = "errors are documents, too")]
+    pub fn next(&mut self) -> Option<Raw> {
         if self.has_ended {
             return None;
         }

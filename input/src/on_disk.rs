@@ -33,16 +33,16 @@ pub fn id(path: &Path, _: &Metadata) -> Option<FileId> {
     Some(FileId { device: found.volume_serial_number(), inode: found.file_index() })
 }
 
-/// The identity of an open file. `None` if the system does not report it.
+/// The identity of an open file with this metadata. `None` if the system does not report it.
 #[cfg(unix)]
-pub fn id_of_open(file: &File) -> Option<FileId> {
+pub fn id_of_open(_: &File, metadata: &Metadata) -> Option<FileId> {
     // The path is not looked at.
-    id(Path::new(""), &file.metadata().ok()?)
+    id(Path::new(""), metadata)
 }
 
-/// The identity of an open file. `None` if the system does not report it.
+/// The identity of an open file with this metadata. `None` if the system does not report it.
 #[cfg(windows)]
-pub fn id_of_open(file: &File) -> Option<FileId> {
+pub fn id_of_open(file: &File, _: &Metadata) -> Option<FileId> {
     let found = winapi_util::file::information(file).ok()?;
     Some(FileId { device: found.volume_serial_number(), inode: found.file_index() })
 }

@@ -3,8 +3,10 @@
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io;
 use std::ops::Range;
+
+use nearkin_kit::scratch;
 
 const BLOCK_BYTES: usize = 256 << 10;
 
@@ -20,12 +22,11 @@ pub(crate) struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     /// Begins with the first byte, wherever the file was read before.
-    pub(crate) fn new(mut file: &'a File, bytes: u64) -> io::Result<Self> {
-        file.rewind()?;
+    pub(crate) fn new(file: &'a File, bytes: u64) -> Self {
         let block = vec![0; usize::try_from(bytes).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES)];
         // In one block, looking for holes is no faster than reading them.
         let data = if bytes > block.len() as u64 { 0..0 } else { 0..u64::MAX };
-        Ok(Self { file, at: 0, end: bytes, data, block })
+        Self { file, at: 0, end: bytes, data, block }
     }
 
     /// The next block; an empty one at the end.
@@ -36,7 +37,6 @@ impl<'a> Blocks<'a> {
         while filled < wanted {
             if self.at == self.data.end {
                 self.data = next_data(self.file, self.at)?.unwrap_or(self.end..u64::MAX);
-                self.file.seek(SeekFrom::Start(self.data.start))?;
             }
             let is_hole = self.at < self.data.start;
             let most = if is_hole { self.data.start } else { self.data.end } - self.at;
@@ -47,7 +47,7 @@ impl<'a> Blocks<'a> {
                 part.fill(0);
                 part.len()
             } else {
-                match self.file.read(part) {
+                match scratch::read_at(self.file, part, self.at) {
                     Ok(0) => break,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
                     read => read?,
@@ -122,7 +122,7 @@ mod tests {
             }
             let expected = std::fs::read(&path).unwrap();
             let before = read_so_far();
-            let mut blocks = Blocks::new(&file, BYTES + more).unwrap();
+            let mut blocks = Blocks::new(&file, BYTES + more);
             let mut found = Vec::new();
             loop {
                 let block = blocks.next().unwrap();

@@ -53,7 +53,7 @@ pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     let refused = args.not_duplicates.as_deref().map(Refused::read).transpose()?;
     let preferred = preferred(args)?;
     let list = args.files_from.as_deref().map_or_else(|| Ok(FileList::default()), listed::read)?;
-    let mut files = ExaminedFiles::find(&folders, &selection, &preferred, &list)?;
+    let mut files = ExaminedFiles::find(&folders, &selection, &preferred, list)?;
     let exact = exact::groups(&mut files)?;
     let exact = order::order(&mut files, &exact, &preferred, args);
     let mut groups = Groups::default();

@@ -13,7 +13,7 @@ pub(crate) mod skip_cache;
 pub(crate) mod store;
 pub(crate) mod walk;
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use nearkin::{Index, Params};
@@ -87,19 +87,17 @@ pub(crate) fn follow(
     }
 }
 
-/// All files in a folder, in name order. Parts that cannot be read are skipped with a note. `other`
-/// is called with these, and with links and devices.
-pub(crate) fn files_in(
+/// Calls `found` with all files, links and devices in a folder, in name order, and with parts that
+/// cannot be read, which are skipped with a note.
+pub(crate) fn items_in(
     path: &Path,
     selection: &Selection,
-    mut other: impl FnMut(WalkItem),
-) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
+    mut found: impl FnMut(WalkItem) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let folder = Folder::new(path)?;
     let rules = selected(selection, path, None)?;
-    let mut files = Vec::new();
-    for found in walk::walk(&folder, &rules, &Scope::All) {
-        match found {
-            WalkItem::File { path, metadata } => files.push((path, metadata)),
+    for item in walk::walk(&folder, &rules, &Scope::All) {
+        match item {
             WalkItem::Unlisted { path, why } if path == folder.path => {
                 return Err(Failure::new(
                     format!("cannot read the folder {}: {why}", path.display()),
@@ -111,11 +109,11 @@ pub(crate) fn files_in(
                 if let WalkItem::Unlisted { path, why } = &item {
                     output::note(format!("skipped {}: {why}", path.display()));
                 }
-                other(item);
+                found(item)?;
             }
         }
     }
-    Ok(files)
+    Ok(())
 }
 
 /// The rules for the selected files of a folder. Ignore files do not count.

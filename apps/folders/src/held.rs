@@ -43,7 +43,8 @@ impl HeldFolder {
 
     /// The identity of the regular file with this name. `None` if there is none.
     pub(crate) fn id(&self, name: &OsStr) -> Option<FileId> {
-        on_disk::id_of_open(&self.file(name).ok()?)
+        let file = self.file(name).ok()?;
+        on_disk::id_of_open(&file, &file.metadata().ok()?)
     }
 
     /// Whether nothing has this name.

@@ -36,7 +36,8 @@ impl FileState {
     pub fn of_open(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let (modified, changed) = times(&metadata);
-        Ok(Self { id: on_disk::id_of_open(file), bytes: metadata.len(), modified, changed })
+        let id = on_disk::id_of_open(file, &metadata);
+        Ok(Self { id, bytes: metadata.len(), modified, changed })
     }
 }
 

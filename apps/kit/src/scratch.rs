@@ -124,6 +124,14 @@ fn has_one_name(metadata: &fs::Metadata) -> bool {
     metadata.is_file() && links == 1
 }
 
+/// Reads from an offset, with one call of the system.
+pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, at);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, at);
+}
+
 /// Reads a file from an offset. Several readers of one file do not disturb each other.
 pub(crate) struct ReadAt {
     pub file: std::sync::Arc<File>,
@@ -132,10 +140,7 @@ pub(crate) struct ReadAt {
 
 impl io::Read for ReadAt {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        #[cfg(unix)]
-        let count = std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.at)?;
-        #[cfg(windows)]
-        let count = std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.at)?;
+        let count = read_at(&self.file, buffer, self.at)?;
         self.at += count as u64;
         Ok(count)
     }

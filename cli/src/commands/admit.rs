@@ -32,6 +32,9 @@ use printed::{AdmitCounts, AdmitPrinting, print};
 /// Default of `--reject`. With `--contained` the default is 0, so that only containment decides.
 const REJECT_DEFAULT: f64 = 0.9;
 
+/// Number of documents that are decided on before a signal is looked for.
+const DECIDED_AT_ONCE: usize = 256;
+
 pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     args.selection.check()?;
@@ -154,15 +157,18 @@ fn admit(
             Err(one) => skipped.push(one),
         }
     }
-    let admissions = deciding.decide(&documents)?;
-    for (document, admission) in documents.iter().zip(&admissions) {
-        tallies.counts.count(admission);
-        let variety = document.repetitive(least);
-        if let Some(variety) = variety {
-            tallies.repetitive.add(&document.name, variety, progress);
+    for documents in documents.chunks(DECIDED_AT_ONCE) {
+        interrupt::check()?;
+        let admissions = deciding.decide(documents)?;
+        for (document, admission) in documents.iter().zip(&admissions) {
+            tallies.counts.count(admission);
+            let variety = document.repetitive(least);
+            if let Some(variety) = variety {
+                tallies.repetitive.add(&document.name, variety, progress);
+            }
+            let printing = AdmitPrinting { alike, repetitive: variety.is_some() };
+            print(document, admission, deciding, printing, output)?;
         }
-        let printing = AdmitPrinting { alike, repetitive: variety.is_some() };
-        print(document, admission, deciding, printing, output)?;
     }
     tallies.counts.skipped += skipped.len() as u64;
     tallies.skips.note(&skipped, progress);

@@ -140,7 +140,9 @@ fn messages_of_mailboxes_are_documents() {
     scratch.write("p.mbox.gz", packed(&mailbox));
     for name in ["box", "Inbox", "p.mbox.gz"] {
         scratch.ok(&format!("add {name}.nk {name} --json")).has("inserted", 6);
-        let ran = scratch.ok(&format!("pairs {name}.nk --threshold 1 --json"));
+        // Both messages are read again for the exact comparison.
+        let ran = scratch.ok(&format!("pairs {name}.nk --threshold 1 --exact --json"));
+        assert_eq!(ran.objects()[0]["exact"], 1.0, "{name}");
         let name = if name == "box" { "box/all.mbox" } else { name };
         let (a, b) = (format!("{name}#3"), format!("{name}#6"));
         assert_eq!((&ran.objects()[0]["a"], &ran.objects()[0]["b"]), (&a.into(), &b.into()));
@@ -190,6 +192,8 @@ fn files_in_archives_are_documents_on_request() {
     assert!(
         ran.stdout.contains("f/a.tar.gz!in/mit.txt") && ran.stdout.contains("f/a.tar.gz!isc.txt")
     );
+    let ran = scratch.ok("pairs i.nk --exact --json");
+    assert_eq!(ran.objects()[0]["exact"], 1.0, "{}", ran.stdout);
     let ran = scratch.ok("query i.nk f/a.tar.gz --archives --json");
     assert_eq!(ran.objects().len(), 3);
     // A plan of dups never names what is in an archive.

@@ -9,13 +9,8 @@ use bytes::Bytes;
 use zip::ZipArchive;
 
 use super::ahead::Ahead;
-use super::member::{MemberDocument, Stored};
+use super::member::{MemberDocument, Stored, unpacked_max};
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
-
-/// Files of an archive are read up to this size in total, or up to this many times the size of the
-/// archive if that is more.
-const UNPACKED_BYTES_MAX: u64 = if cfg!(test) { 1 << 20 } else { 1 << 30 };
-const UNPACKED_TIMES_MAX: u64 = 200;
 
 /// Size of a block of a tar archive, and the offset of its magic number.
 const BLOCK_BYTES: u64 = 512;
@@ -69,8 +64,7 @@ impl OpenArchive {
     }
 
     fn new(kind: ArchiveKind, bytes: u64) -> Self {
-        let left = bytes.saturating_mul(UNPACKED_TIMES_MAX).max(UNPACKED_BYTES_MAX);
-        Self { kind, left, number: 0, hidden: false, hidden_left_out: 0 }
+        Self { kind, left: unpacked_max(bytes), number: 0, hidden: false, hidden_left_out: 0 }
     }
 
     pub(super) fn show_hidden(&mut self, hidden: bool) {

@@ -25,3 +25,9 @@ pub(super) struct MemberDocument {
 pub(super) fn numbered(number: u64) -> Vec<u8> {
     format!("#{number}").into_bytes()
 }
+
+/// The most bytes that are unpacked of a file of this size: few texts reach it, bombs exceed it.
+pub fn unpacked_max(bytes: u64) -> u64 {
+    const BYTES_MAX: u64 = if cfg!(test) { 1 << 20 } else { 1 << 30 };
+    bytes.saturating_mul(200).max(BYTES_MAX)
+}

@@ -112,8 +112,8 @@ impl HeldFile {
         on_disk::freed_with_names(&self.file, 1)
     }
 
-    fn blocks(&self) -> Result<Blocks<'_>, Obstacle> {
-        Ok(Blocks::new(&self.file, self.state.bytes)?)
+    fn blocks(&self) -> Blocks<'_> {
+        Blocks::new(&self.file, self.state.bytes)
     }
 
     /// Whether these were all bytes of the file, and it has not changed meanwhile.
@@ -123,7 +123,7 @@ impl HeldFile {
 
     /// Whether both files have the same bytes. Calls `read` with the length of each block.
     fn is_equal(&self, other: &Self, read: &mut impl FnMut(u64)) -> Result<bool, Obstacle> {
-        let (mut one, mut two) = (self.blocks()?, other.blocks()?);
+        let (mut one, mut two) = (self.blocks(), other.blocks());
         loop {
             interrupt::check()?;
             let block = one.next()?;
@@ -139,7 +139,7 @@ impl HeldFile {
 
     /// Whether the bytes have this hash. Calls `read` with the length of each block.
     fn has_sum(&self, sum: u128, read: &mut impl FnMut(u64)) -> Result<bool, Obstacle> {
-        let (mut blocks, mut hash) = (self.blocks()?, Xxh3::new());
+        let (mut blocks, mut hash) = (self.blocks(), Xxh3::new());
         loop {
             interrupt::check()?;
             let block = blocks.next()?;

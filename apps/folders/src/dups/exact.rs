@@ -3,7 +3,6 @@
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,12 +24,8 @@ const HEAD_BYTES: u64 = 16 << 10;
 /// Groups of files with equal bytes. A file is given by its position in `files`. Files that cannot
 /// be read, or that change meanwhile, are in no group. Gives each file in a group its hash.
 pub(super) fn groups(files: &mut ExaminedFiles) -> Result<Vec<Vec<usize>>, Failure> {
-    let mut sizes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (at, file) in files.all.iter().enumerate() {
-        sizes.entry(file.state.bytes).or_default().push(at);
-    }
-    let candidates: Vec<usize> =
-        sizes.into_values().filter(|same| same.len() > 1).flatten().collect();
+    let sizes = files.all.iter().enumerate().map(|(at, file)| (file.state.bytes, at)).collect();
+    let candidates: Vec<usize> = equal(sizes).into_iter().flat_map(|(_, group)| group).collect();
     let heads = same(files, &candidates, HEAD_BYTES)?;
     let (short, long): (Vec<_>, Vec<_>) =
         heads.into_iter().partition(|(_, group)| files.all[group[0]].state.bytes <= HEAD_BYTES);
@@ -62,19 +57,25 @@ fn same(
     let hashes: Vec<(usize, io::Result<u128>)> =
         candidates.par_iter().map(hash_of).collect::<Result<_, Failure>>()?;
     interrupt::check()?;
-    let mut groups: BTreeMap<(u64, u128), Vec<usize>> = BTreeMap::new();
+    let mut found = Vec::with_capacity(hashes.len());
     for (at, hash) in hashes {
         let file = &files.all[at];
         match hash {
-            Ok(hash) => groups.entry((file.state.bytes, hash)).or_default().push(at),
+            Ok(hash) => found.push(((file.state.bytes, hash), at)),
             Err(error) => {
                 let name = output::visible(file.path().as_os_str().as_encoded_bytes());
                 progress.note(format!("skipped {name}: {error}"));
             }
         }
     }
-    let groups = groups.into_iter().map(|((_, hash), group)| (hash, group));
-    Ok(groups.filter(|(_, group)| group.len() > 1).collect())
+    Ok(equal(found).into_iter().map(|((_, hash), group)| (hash, group)).collect())
+}
+
+/// Groups of files with equal values, in the order of these.
+fn equal<T: Ord + Copy>(mut all: Vec<(T, usize)>) -> Vec<(T, Vec<usize>)> {
+    all.sort_unstable();
+    let groups = all.chunk_by(|one, next| one.0 == next.0).filter(|group| group.len() > 1);
+    groups.map(|group| (group[0].0, group.iter().map(|(_, at)| *at).collect())).collect()
 }
 
 /// The hash of the first `most` bytes. Fails if the path now leads to another file, or if the file
@@ -83,7 +84,7 @@ pub(super) fn hash(found: &File, most: u64, read: impl Fn(u64)) -> io::Result<u1
     // A link may have been put in place of the file.
     let mut options = std::fs::File::options();
     let file = scratch::no_follow(options.read(true)).open(found.path())?;
-    let mut blocks = Blocks::new(&file, most.min(found.state.bytes))?;
+    let mut blocks = Blocks::new(&file, most.min(found.state.bytes));
     let mut hash = Xxh3::new();
     loop {
         if interrupt::came() {

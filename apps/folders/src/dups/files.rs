@@ -1,11 +1,11 @@
 //! The files that were found.
 
 use std::collections::HashMap;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::folder::SearchedFolder;
-use super::listed::{FileList, Listed};
+use super::listed::FileList;
 use super::preference::Preference;
 use super::programs::Owned;
 use crate::follow;
@@ -105,7 +105,8 @@ impl File {
 /// All files that were examined.
 #[derive(Debug, Default)]
 pub(super) struct ExaminedFiles {
-    /// In the end ordered so that the first file of some near-copies is the one to keep.
+    /// Ordered for near-copies, so that the first file of some is the one to keep. In the order in
+    /// which they were found if only exact copies are asked for.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
     /// Links, devices and pipes.
@@ -114,8 +115,8 @@ pub(super) struct ExaminedFiles {
     pub(super) unlisted: u64,
     /// Files of a list that are not there.
     pub(super) missing: u64,
-    /// What symbolic links lead to.
-    pub(super) targets: Vec<PathBuf>,
+    /// Symbolic links, and what else is no file.
+    pub(super) links: Vec<PathBuf>,
     /// Number of files whose texts were not compared.
     pub(super) skipped: SkippedFiles,
 }
@@ -127,72 +128,76 @@ impl ExaminedFiles {
         folders: &[SearchedFolder],
         selection: &Selection,
         preferred: &[PathBuf],
-        listed: &FileList,
+        listed: FileList,
     ) -> Result<Self, Failure> {
         let mut files = Self { missing: listed.missing, ..Self::default() };
-        let mut places: HashMap<FileId, usize> = HashMap::new();
-        let mut metadata_of: Vec<Metadata> = Vec::new();
-        let scanned = folders.iter().map(|folder| (folder, None));
-        let listed = listed.folders.iter().map(|(folder, files)| (folder, Some(files.clone())));
-        for (looked, known) in scanned.chain(listed) {
-            let found = known.map_or_else(|| files.scan(looked, selection), Ok)?;
-            for (path, metadata) in found {
+        let mut places = Placement { preferred, known: HashMap::new(), shared: HashMap::new() };
+        for looked in folders {
+            follow::items_in(&looked.path, selection, |item| {
                 interrupt::check()?;
-                if metadata.len() == 0 {
-                    files.empty += 1;
-                    continue;
-                }
-                let folder = preferred.iter().position(|folder| path.starts_with(folder));
-                let folder = folder.unwrap_or(preferred.len());
-                let state = FileState::from_metadata(&path, &metadata);
-                let (shown, against) = (looked.shown(&path), looked.against);
-                let name = Name { shown, path, is_link: true, against };
-                if let Some(id) = state.id {
-                    let next = files.all.len();
-                    let at = *places.entry(id).or_insert(next);
-                    if at < next {
-                        files.all[at].add(name, folder, looked);
-                        continue;
+                match item {
+                    WalkItem::File { path, metadata } => {
+                        files.add(looked, path, metadata, &mut places);
                     }
+                    WalkItem::Other { path, .. } => {
+                        files.others += u64::from(!looked.against);
+                        files.links.push(path);
+                    }
+                    _ => files.unlisted += u64::from(!looked.against),
                 }
-                files.all.push(File {
-                    names: vec![name],
-                    state,
-                    sum: None,
-                    freed: 0,
-                    owner: owner(&metadata),
-                    against: looked.against,
-                    searched: !looked.against,
-                    folder,
-                    preference: Preference::default(),
-                    program: None,
-                });
-                metadata_of.push(metadata);
+                Ok(())
+            })?;
+        }
+        for (looked, listed) in listed.folders {
+            for (path, metadata) in listed {
+                files.add(&looked, path, metadata, &mut places);
             }
         }
-        for (file, metadata) in files.all.iter_mut().zip(&metadata_of) {
-            measure(file, metadata);
+        for (at, metadata) in &places.shared {
+            measure(&mut files.all[*at], metadata);
         }
         Ok(files)
     }
 
-    /// Lists a folder.
-    fn scan(&mut self, looked: &SearchedFolder, selection: &Selection) -> Result<Listed, Failure> {
-        let (mut others, mut unlisted) = (0, 0);
-        let targets = &mut self.targets;
-        let other = |item| match item {
-            WalkItem::Other { path, .. } => {
-                others += 1;
-                targets.extend(fs::canonicalize(path));
-            }
-            _ => unlisted += 1,
-        };
-        let found = follow::files_in(&looked.path, selection, other)?;
-        if !looked.against {
-            self.others += others;
-            self.unlisted += unlisted;
+    /// Adds a file, or another path to a file that is known.
+    fn add(
+        &mut self,
+        looked: &SearchedFolder,
+        path: PathBuf,
+        metadata: Metadata,
+        places: &mut Placement<'_>,
+    ) {
+        if metadata.len() == 0 {
+            self.empty += 1;
+            return;
         }
-        Ok(found)
+        let folder = places.preferred.iter().position(|folder| path.starts_with(folder));
+        let folder = folder.unwrap_or(places.preferred.len());
+        let state = FileState::from_metadata(&path, &metadata);
+        let freed = on_disk::freed(&metadata, [path.as_path()]);
+        let (shown, against) = (looked.shown(&path), looked.against);
+        let name = Name { shown, path, is_link: true, against };
+        if let Some(id) = state.id {
+            let next = self.all.len();
+            let at = *places.known.entry(id).or_insert(next);
+            if at < next {
+                self.all[at].add(name, folder, looked);
+                places.shared.insert(at, metadata);
+                return;
+            }
+        }
+        self.all.push(File {
+            names: vec![name],
+            state,
+            sum: None,
+            freed,
+            owner: owner(&metadata),
+            against,
+            searched: !against,
+            folder,
+            preference: Preference::default(),
+            program: None,
+        });
     }
 
     /// Number of paths to a file that is known by another path.
@@ -201,15 +206,22 @@ impl ExaminedFiles {
     }
 }
 
+/// The positions of files that were found.
+struct Placement<'a> {
+    /// The folders in the order in which their files are kept.
+    preferred: &'a [PathBuf],
+    known: HashMap<FileId, usize>,
+    /// Files with several paths.
+    shared: HashMap<usize, Metadata>,
+}
+
 /// Finds out which names are hard links, and how much is freed with all of them.
 fn measure(file: &mut File, metadata: &Metadata) {
     let paths = || file.names.iter().map(|name| name.path.as_path());
     file.freed = on_disk::freed(metadata, paths());
-    if file.names.len() > 1 {
-        let are_links = on_disk::names(paths());
-        for (name, is_link) in file.names.iter_mut().zip(are_links) {
-            name.is_link = is_link;
-        }
+    let are_links = on_disk::names(paths());
+    for (name, is_link) in file.names.iter_mut().zip(are_links) {
+        name.is_link = is_link;
     }
 }
 

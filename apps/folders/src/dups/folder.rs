@@ -25,6 +25,9 @@ impl SearchedFolder {
 
     /// A path in this folder, in the user's spelling.
     pub(super) fn shown(&self, path: &Path) -> PathBuf {
+        if self.given == self.path {
+            return path.to_owned();
+        }
         match path.strip_prefix(&self.path) {
             Ok(rest) if rest == Path::new("") => self.given.clone(),
             Ok(rest) if self.given == Path::new(".") => rest.to_owned(),

@@ -68,10 +68,16 @@ pub(super) fn find(
         let of = |path, freed| CopiedFile { path, kept, freed, group: at };
         copied.extend(group.redundant(files).map(|file| of(file.path(), file.freed)));
     }
-    let mut totals: HashMap<&Path, u64> = HashMap::new();
+    let mut own: HashMap<&Path, u64> = HashMap::new();
     for file in if copied.is_empty() { &[][..] } else { &files.all } {
-        for folder in above(file.path(), searched) {
-            *totals.entry(folder).or_default() += 1;
+        if let Some(folder) = file.path().parent() {
+            *own.entry(folder).or_default() += 1;
+        }
+    }
+    let mut totals: HashMap<&Path, u64> = HashMap::new();
+    for (folder, count) in own {
+        for folder in from(folder, searched) {
+            *totals.entry(folder).or_default() += count;
         }
     }
     let chosen = chosen(&matches(&copied, searched), &totals);

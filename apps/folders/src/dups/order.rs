@@ -23,9 +23,9 @@ fn compare(one: &File, other: &File, kind: Kind) -> Ordering {
     one.preference.compare(&other.preference, kind).0.then_with(|| one.path().cmp(other.path()))
 }
 
-/// Orders the files as they are kept of near-copies. `folders` are those given, in the order in
-/// which their files are kept. Returns the groups of exact copies with the new positions, the file
-/// that is kept first.
+/// Orders the files as they are kept of near-copies, unless only exact copies are asked for.
+/// `folders` are those given, in the order in which their files are kept. Returns the groups of
+/// exact copies with the new positions, the file that is kept first.
 pub(super) fn order(
     files: &mut ExaminedFiles,
     exact: &[Vec<usize>],
@@ -34,18 +34,22 @@ pub(super) fn order(
 ) -> Vec<Vec<usize>> {
     let keep = args.keep;
     let copies: HashSet<usize> = exact.iter().flatten().copied().collect();
+    // Only these can be in a group.
+    let in_groups: Vec<usize> = if args.exact {
+        exact.iter().flatten().copied().collect()
+    } else {
+        (0..files.all.len()).collect()
+    };
     if !args.programs {
-        let mut programs = Programs::new(folders, std::mem::take(&mut files.targets));
-        for (at, file) in files.all.iter_mut().enumerate() {
-            // Only these can be in a group.
-            if !args.exact || copies.contains(&at) {
-                file.program = file.names.iter().find_map(|name| programs.of_file(&name.path));
-            }
+        let mut programs = Programs::new(folders, &files.links);
+        for at in &in_groups {
+            let file = &mut files.all[*at];
+            file.program = file.names.iter().find_map(|name| programs.of_file(&name.path));
         }
     }
     let unique = unique_below(files, &copies);
     let mut names = CopyNames::new();
-    for at in 0..files.all.len() {
+    for at in in_groups {
         let file = &files.all[at];
         let mut preference = preference(file, folders, keep, &mut names);
         if keep != Some(Stays::First) && copies.contains(&at) {
@@ -55,6 +59,18 @@ pub(super) fn order(
         }
         files.all[at].preference = preference;
     }
+    let new = if args.exact { Vec::new() } else { order_all(files) };
+    let group = |group: &Vec<usize>| {
+        let now = |at: &usize| new.get(*at).copied().unwrap_or(*at);
+        let mut group: Vec<usize> = group.iter().map(now).collect();
+        group.sort_by(|one, other| compare(&files.all[*one], &files.all[*other], Kind::Exact));
+        group
+    };
+    exact.iter().map(group).collect()
+}
+
+/// Orders all files. Returns the new position of each.
+fn order_all(files: &mut ExaminedFiles) -> Vec<usize> {
     let mut old: Vec<(usize, File)> =
         std::mem::take(&mut files.all).into_iter().enumerate().collect();
     old.sort_by(|(_, one), (_, other)| compare(one, other, Kind::Near));
@@ -63,12 +79,7 @@ pub(super) fn order(
         new[before] = at;
         files.all.push(file);
     }
-    let group = |group: &Vec<usize>| {
-        let mut group: Vec<usize> = group.iter().map(|at| new[*at]).collect();
-        group.sort_by(|one, other| compare(&files.all[*one], &files.all[*other], Kind::Exact));
-        group
-    };
-    exact.iter().map(group).collect()
+    new
 }
 
 fn preference(

@@ -1,6 +1,7 @@
 //! Files that programs need at their place: a copy of one is no waste, so it is named and left.
 
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What belongs to a program, in words.
@@ -65,11 +66,12 @@ pub(super) struct Programs<'a> {
 }
 
 impl<'a> Programs<'a> {
-    /// `targets` are the paths that symbolic links lead to. A link to a folder above those to
-    /// search would make a target of everything, and does not count.
-    pub(super) fn new(folders: &'a [PathBuf], targets: Vec<PathBuf>) -> Self {
+    /// What symbolic `links` lead to, programs need. A link to a folder above those to search would
+    /// make a target of everything, and does not count.
+    pub(super) fn new(folders: &'a [PathBuf], links: &[PathBuf]) -> Self {
         let is_above = |target: &PathBuf| folders.iter().any(|folder| folder.starts_with(target));
-        let targets = targets.into_iter().filter(|target| !is_above(target)).collect();
+        let targets = links.iter().filter_map(|link| fs::canonicalize(link).ok());
+        let targets = targets.filter(|target| !is_above(target)).collect();
         Self { folders, targets, known: HashMap::new() }
     }
 

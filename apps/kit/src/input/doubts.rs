@@ -3,6 +3,7 @@
 //!
 //! Every command that reads files fills these counts, so they are kept for the whole process.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -42,14 +43,14 @@ struct FoundDoubts {
     /// With `--verbose`: the doubtful texts.
     named: Vec<String>,
     /// The first files with many documents; with `--verbose` all.
-    many: Vec<String>,
+    many: BTreeSet<String>,
 }
 
 static FOUND: Mutex<FoundDoubts> = Mutex::new(FoundDoubts {
     counts: Doubts { guessed_encoding: 0, replaced_bytes: 0, many_documents: 0 },
     reported: Doubts { guessed_encoding: 0, replaced_bytes: 0, many_documents: 0 },
     named: Vec::new(),
-    many: Vec::new(),
+    many: BTreeSet::new(),
 });
 
 fn found() -> MutexGuard<'static, FoundDoubts> {
@@ -73,19 +74,21 @@ pub fn note(path: &Path, how: &How) {
 /// Counts a file that holds many documents. `way_out` reads it as such.
 pub(crate) fn note_many(path: &Path, what: &str, way_out: WayOut) {
     let mut found = found();
+    let name = visible(path.as_os_str().as_encoded_bytes());
+    let text = match way_out {
+        WayOut::Option(option) => format!(
+            "{name} holds {what}, and was read as one text; to read its documents: nearkin add \
+             INDEX {option} {name}"
+        ),
+        WayOut::Split(split) => format!("{name} is {what}, and was read as one text; {split}"),
+    };
+    // `dups` reads a file again to compare it.
+    if found.many.contains(&text) {
+        return;
+    }
     found.counts.many_documents += 1;
     if found.many.len() < NAMED_MAX || output::is_verbose() {
-        let name = visible(path.as_os_str().as_encoded_bytes());
-        let advice = match way_out {
-            WayOut::Option(option) => {
-                format!("to read its documents: nearkin add INDEX {option} {name}")
-            }
-            WayOut::Split(split) => split.to_owned(),
-        };
-        found.many.push(match way_out {
-            WayOut::Option(_) => format!("{name} holds {what}, and was read as one text; {advice}"),
-            WayOut::Split(_) => format!("{name} is {what}, and was read as one text; {advice}"),
-        });
+        found.many.insert(text);
     }
 }
 
@@ -102,7 +105,7 @@ pub fn report() {
         output::note(one);
     }
     let many_more = counts.many_documents - reported.many_documents - many.len() as u64;
-    for one in many.drain(..) {
+    for one in std::mem::take(many) {
         output::note(one);
     }
     if many_more > 0 {

@@ -1,5 +1,5 @@
-//! Reads the documents of an index again from their sources: files by their paths, lines by their
-//! keys.
+//! Reads the documents of an index again from their sources: files by their paths, lines and
+//! members of archives by their keys.
 //!
 //! This module finds a document by its key. It does not know what the document is used for.
 
@@ -16,6 +16,7 @@ use nearkin::{Exact, Original, Overlap, Signature, SimilarityText, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::content::Reading;
+use super::members::MemberFiles;
 use super::shards;
 use super::skips;
 use crate::failure::Failure;
@@ -45,6 +46,7 @@ pub struct Originals {
     /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
     lines: HashMap<Vec<u8>, LinePlace>,
     damaged: Vec<Skipped>,
+    members: MemberFiles,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
 }
 
@@ -190,7 +192,8 @@ impl Originals {
             }
             skips::judge(counted, false, &reading, Spelling::From)?;
         }
-        Ok(Self { reading, files, inside: None, lines, damaged, kept: Mutex::default() })
+        let (members, kept) = (MemberFiles::default(), Mutex::default());
+        Ok(Self { reading, files, inside: None, lines, damaged, members, kept })
     }
 
     /// The damaged files, of which only what stands before the damage was read.
@@ -323,15 +326,12 @@ impl Originals {
 
     fn raw(&self, key: &[u8]) -> Option<Raw> {
         if self.files.is_empty() {
-            let path = raw::path_of(key);
-            let body = match &self.inside {
-                Some(inside) => files::read_open(inside.open(key)?),
-                // Reading a pipe could block forever.
-                None if fs::metadata(&path).is_ok_and(|data| data.is_file()) => files::read(&path),
-                None => return None,
+            let body = match self.open(key) {
+                Some(file) => files::read_open(file).map(Bytes::from),
+                None => Ok(self.members.read(key, |container| self.open(container))?),
             };
-            let body = body.map(Bytes::from);
-            return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
+            let (path, name) = (raw::path_of(key), key.to_vec());
+            return Some(Raw { origin: Origin::File { path, name }, body });
         }
         let LinePlace { file, at, number, .. } = self.lines.get(key)?;
         let (lines, name) = self.files.get(*file as usize)?;
@@ -340,6 +340,20 @@ impl Originals {
             (*file, *of_line) = (Arc::clone(name), *number);
         }
         Some(raw)
+    }
+
+    /// Opens a regular file.
+    fn open(&self, key: &[u8]) -> Option<File> {
+        match &self.inside {
+            Some(inside) => inside.open(key),
+            // Opening a pipe could block forever.
+            None => {
+                let path = raw::path_of(key);
+                fs::metadata(&path)
+                    .is_ok_and(|data| data.is_file())
+                    .then(|| File::open(path).ok())?
+            }
+        }
     }
 
     /// The state of a document's file. `None` if documents are lines, or it is not there.

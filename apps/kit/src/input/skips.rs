@@ -187,12 +187,17 @@ pub fn judge(
             options if options.is_empty() => {}
             options => advice.extend([": ", &options, "?"]),
         }
-        advice.push('\n');
     }
-    advice.push_str(match spelling {
+    let last = match spelling {
+        // Without a line that can be used, nothing would be done.
+        Spelling::Lines if lines.skipped == lines.read => "",
         Spelling::Lines => "give --lenient to skip any number of lines",
         Spelling::From => "give the same files that the documents were added from",
-    });
+    };
+    if !advice.is_empty() && !last.is_empty() {
+        advice.push('\n');
+    }
+    advice.push_str(last);
     Err(Failure::new(message, advice).of_wrong_input())
 }
 

@@ -37,7 +37,7 @@ pub(super) struct TextsAtHand<'a> {
 enum InputLines {
     None,
     Unread(Vec<PathBuf>, Fields, RowOptions),
-    Scanned(Originals),
+    Scanned(Box<Originals>),
 }
 
 impl<'a> TextsAtHand<'a> {
@@ -91,7 +91,7 @@ impl<'a> TextsAtHand<'a> {
     fn sources(&mut self) -> impl Iterator<Item = &Originals> {
         self.input.scan(self.index);
         let input = match &self.input {
-            InputLines::Scanned(lines) => Some(lines),
+            InputLines::Scanned(lines) => Some(&**lines),
             InputLines::None | InputLines::Unread(..) => None,
         };
         input.into_iter().chain(&self.others)
@@ -103,7 +103,7 @@ impl InputLines {
         let Self::Unread(paths, fields, options) = self else { return };
         let reading = Reading::new(index.sketcher(), fields.clone());
         *self = match Originals::new(reading, paths, options) {
-            Ok(originals) => Self::Scanned(originals),
+            Ok(originals) => Self::Scanned(Box::new(originals)),
             Err(failure) => {
                 output::warn(format_args!(
                     "cannot read {} a second time, so the estimate decides on its earlier lines: \

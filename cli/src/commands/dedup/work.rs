@@ -428,7 +428,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 /// Whether an open file is still the one at this path.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     match fs::metadata(path) {
-        Ok(there) => Ok(on_disk::id(path, &there) == on_disk::id_of_open(file)),
+        Ok(there) => Ok(on_disk::id(path, &there) == on_disk::id_of_open(file, &file.metadata()?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
