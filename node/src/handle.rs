@@ -73,8 +73,8 @@ fn opened(
     })
 }
 
-/// A listener in JavaScript: it gets the kind of an event and its message, and does not keep the event
-/// loop running.
+/// A listener in JavaScript: it gets the kind of an event and its message, and does not keep the
+/// event loop running.
 type Listener<'f> = Function<'f, FnArgs<(String, String)>, ()>;
 
 /// Options whose events go to a listener.

@@ -503,11 +503,21 @@ class Reader(Readable[_K]):
     again."""
     @overload
     def __new__(
-        cls, path: _Path, *, keys: Literal["bytes"], threads: int | None = None
+        cls,
+        path: _Path,
+        *,
+        read_mode: Literal["mmap", "pread"] = "mmap",
+        keys: Literal["bytes"],
+        threads: int | None = None,
     ) -> Reader[bytes]: ...
     @overload
     def __new__(
-        cls, path: _Path, *, keys: Literal["str"] = "str", threads: int | None = None
+        cls,
+        path: _Path,
+        *,
+        read_mode: Literal["mmap", "pread"] = "mmap",
+        keys: Literal["str"] = "str",
+        threads: int | None = None,
     ) -> Reader: ...
     def refresh(self) -> bool:
         """Moves on to the current state. Returns whether that state is newer than the one shown

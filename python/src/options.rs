@@ -114,9 +114,7 @@ impl Opening {
             }
             Ok(())
         })?;
-        let wrong = |error: nearkin::Error| InvalidError::new_err(error.to_string());
-        let options = Options::from_settings(settings).map_err(wrong)?;
-        opening.options = options.on_event(events::listener(path));
+        opening.options = options_of(settings)?.on_event(events::listener(path));
         Ok(opening)
     }
 }
@@ -128,20 +126,36 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
         "durability" if !value.is_instance_of::<PyString>() => ms_text(value, name)?,
         "shared" => argument::<bool>(value, name)?.to_string(),
         "memory_bytes" | "memtable_bytes" => argument::<Count>(value, name)?.0.to_string(),
-        _ => {
-            let text = argument::<String>(value, name)?;
-            let (among, must_be): ([&str; 2], _) = match name {
-                "durability" => (["sync", "os"], "'sync', 'os' or a number of seconds"),
-                _ => (["mmap", "pread"], "'mmap' or 'pread'"),
-            };
-            if !among.contains(&&*text) {
-                let message = format!("{name} must be {must_be}, not {text:?}");
-                return Err(InvalidError::new_err(message));
-            }
-            text
-        }
+        "durability" => among(
+            name,
+            argument(value, name)?,
+            ["sync", "os"],
+            "'sync', 'os' or a number of seconds",
+        )?,
+        _ => return read_mode_of(argument(value, name)?),
     };
     Ok((name.to_owned(), text))
+}
+
+/// How segments are read, as a setting of the engine.
+pub(crate) fn read_mode_of(text: String) -> PyResult<(String, String)> {
+    let text = among("read_mode", text, ["mmap", "pread"], "'mmap' or 'pread'")?;
+    Ok(("read_mode".to_owned(), text))
+}
+
+fn among(name: &str, text: String, values: [&str; 2], must_be: &str) -> PyResult<String> {
+    if values.contains(&&*text) {
+        return Ok(text);
+    }
+    Err(InvalidError::new_err(format!("{name} must be {must_be}, not {text:?}")))
+}
+
+/// The options of these settings.
+pub(crate) fn options_of(
+    settings: impl IntoIterator<Item = (String, String)>,
+) -> PyResult<Options> {
+    let wrong = |error: nearkin::Error| InvalidError::new_err(error.to_string());
+    Options::from_settings(settings).map_err(wrong)
 }
 
 /// An argument that is not a parameter of the function: its error names it, as PyO3 does.

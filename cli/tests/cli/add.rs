@@ -138,7 +138,8 @@ fn garbage_lines_are_named_by_their_number() {
 #[test]
 fn lines_bring_payloads_and_times() {
     let scratch = Scratch::new();
-    let lines = b"{\"id\":\"a\",\"text\":\"some words of text\",\"meta\":{\"url\":\"x/1\"},\"day\":\"2024-02-03\"}\n\
+    let lines = b"\
+        {\"id\":\"a\",\"text\":\"some words\",\"meta\":{\"url\":\"x/1\"},\"day\":\"2024-02-03\"}\n\
         {\"id\":\"b\",\"text\":\"other words of text\",\"meta\":{\"url\":17},\"day\":5000}\n\
         {\"id\":\"c\",\"text\":\"no more words\",\"day\":null}\n\
         {\"id\":\"d\",\"text\":\"a wrong time\",\"day\":\"tomorrow\"}\n\
@@ -161,7 +162,8 @@ fn lines_bring_payloads_and_times() {
     scratch.run_with_stdin(add, b"{\"id\":\"a\",\"text\":\"another text\",\"day\":7}").ends_with(0);
     let found = scratch.ok("get i a --json").objects();
     assert_eq!((&found[0]["payload"], &found[0]["time"]), (&"x/1".into(), &7.into()));
-    scratch.fails("add i docs --time-field day", &["options for fields apply to --jsonl only"]);
+    scratch.write("a.txt", "a file has no fields");
+    scratch.fails("add i a.txt --time-field day", &["options for fields apply to --jsonl only"]);
 }
 
 #[test]

@@ -131,8 +131,8 @@ pub struct LinesGiven {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Documents as lines")]
 pub struct StoredGiven {
-    /// Field whose string or integer is stored as the payload of the document, at most 64 KiB; a line
-    /// without it keeps the stored one
+    /// Field whose string or integer is stored as the payload of the document, at most 64 KiB; a
+    /// line without it keeps the stored one
     #[arg(long, value_name = "NAME", requires = "jsonl")]
     pub payload_field: Option<String>,
 
@@ -153,8 +153,8 @@ impl StoredGiven {
     }
 }
 
-/// clap cannot reject this: `--jsonl` conflicts with PATH, and clap does not check `requires` for an
-/// option that conflicts.
+/// clap cannot reject this: `--jsonl` conflicts with PATH, and clap does not check `requires` for
+/// an option that conflicts.
 fn no_lines() -> Failure {
     Failure::new("options for fields apply to --jsonl only; add --jsonl FILE or drop them", "")
 }
