@@ -35,10 +35,10 @@ function opened(what, path, params, options, how) {
   if (params !== undefined && !(params instanceof Params)) {
     throw new TypeError('params must be Params');
   }
-  const { keys, onEvent, ...rest } = checked(options, what === 'read' ? READING : WRITING);
+  const { onEvent, ...settings } = checked(options, what === 'read' ? READING : WRITING);
   const folder = what === 'temporary' ? '' : pathOf(path);
   const tell = onEvent && ((/** @type {string} */ kind, /** @type {string} */ message) => onEvent({ kind, message }));
-  return native.open(how, what, folder, params && of(params), settingsOf(rest), keys, tell);
+  return native.open(how, what, folder, params && of(params), settingsOf(settings), tell);
 }
 
 /**

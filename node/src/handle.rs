@@ -100,10 +100,6 @@ type Teller = ThreadsafeFunction<
 
 /// Opens or creates an index, or opens a reader.
 #[napi]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "those of the two functions of JavaScript that call it"
-)]
 pub fn open<'e>(
     env: &'e Env,
     how: How<'_>,
@@ -111,13 +107,13 @@ pub fn open<'e>(
     path: Bytes,
     params: Option<&NativeParams>,
     settings: HashMap<String, String>,
-    keys: Option<String>,
     on_event: Option<Listener<'_>>,
 ) -> Reply<'e> {
     let listener = on_event.map(|listener| listener.build_threadsafe_function().weak().build());
     let params = params.map(|params| Arc::clone(&params.inner));
     let path = path_of(path);
-    let type_of_keys = KeyType::named(keys.as_deref());
+    let mut settings = settings;
+    let type_of_keys = KeyType::named(settings.remove("keys").as_deref());
     run(env, how, type_of_keys.clone().unwrap_or(KeyType::Text), move |_| {
         type_of_keys?;
         let listener = listener.transpose().map_err(|error| Failure::invalid(error.reason))?;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use nearkin::Options;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
