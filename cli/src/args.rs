@@ -13,7 +13,7 @@ use nearkin_folders::args::apply::Apply;
 use nearkin_folders::args::dups::Dups;
 use nearkin_folders::args::mirror::Mirror;
 use nearkin_kit::args::conditions::ConditionsGiven;
-use nearkin_kit::args::lines::{ExactGiven, LinesGiven};
+use nearkin_kit::args::lines::{ExactGiven, LinesGiven, StoredGiven};
 use nearkin_kit::args::machine::MachineGiven;
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::rows::RowsGiven;
@@ -192,6 +192,9 @@ pub(crate) struct Add {
 
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
+
+    #[command(flatten)]
+    pub(crate) stored: StoredGiven,
 
     #[command(flatten)]
     pub(crate) table: TableGiven,

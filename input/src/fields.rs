@@ -42,6 +42,9 @@ pub struct Fields {
     /// Whether file and number of a line are its key.
     #[serde(default)]
     keyed_by_line: bool,
+    /// What else is stored with the document: payload and time.
+    #[serde(default)]
+    stored: [Option<String>; 2],
 }
 
 impl Fields {
@@ -78,7 +81,33 @@ impl Fields {
 
     fn new(key: &str, content: &str, kind: ContentKind) -> Self {
         let (key, content) = (key.to_owned(), vec![content.to_owned()]);
-        Self { key, content, kind, key_optional: false, keyed_by_line: false }
+        let stored = [None, None];
+        Self { key, content, kind, key_optional: false, keyed_by_line: false, stored }
+    }
+
+    /// Reads a payload and a time, too, from the fields of these names.
+    #[must_use]
+    pub fn with_stored(self, payload: Option<String>, time: Option<String>) -> Self {
+        Self { stored: [payload, time], ..self }
+    }
+
+    /// Whether a payload or a time is read.
+    pub fn has_stored(&self) -> bool {
+        self.stored.iter().any(Option::is_some)
+    }
+
+    /// The payload and the time of a line as texts; `None` where it has none.
+    ///
+    /// # Errors
+    ///
+    /// Which of them is neither a string nor an integer.
+    pub fn stored(&self, line: &[u8]) -> Result<[Option<String>; 2], String> {
+        let of = |name: &Option<String>| match name {
+            Some(name) => ordered::plain(line, name),
+            None => Ok(None),
+        };
+        let [payload, time] = &self.stored;
+        Ok([of(payload)?, of(time)?])
     }
 
     /// The file and the number of a line become its key, whatever fields it has.
@@ -119,7 +148,8 @@ impl Fields {
 
     /// The columns to read from tables and Parquet files: no others.
     pub fn wanted(&self) -> Wanted {
-        let (key, content) = (self.key.clone(), self.content.clone());
+        let (key, mut content) = (self.key.clone(), self.content.clone());
+        content.extend(self.stored.iter().flatten().cloned());
         Wanted {
             key,
             content,

@@ -20,6 +20,7 @@ const WRITING = {
   memtableBytes: 'number',
   shared: 'boolean',
   lockWaitMs: 'number',
+  onEvent: 'function',
   ...READING,
 };
 
@@ -34,8 +35,10 @@ function opened(what, path, params, options, how) {
   if (params !== undefined && !(params instanceof Params)) {
     throw new TypeError('params must be Params');
   }
-  const { keys, ...rest } = checked(options, what === 'read' ? READING : WRITING);
-  return native.open(how, what, what === 'temporary' ? '' : pathOf(path), params && of(params), settingsOf(rest), keys);
+  const { onEvent, ...settings } = checked(options, what === 'read' ? READING : WRITING);
+  const folder = what === 'temporary' ? '' : pathOf(path);
+  const tell = onEvent && ((/** @type {string} */ kind, /** @type {string} */ message) => onEvent({ kind, message }));
+  return native.open(how, what, folder, params && of(params), settingsOf(settings), tell);
 }
 
 /**

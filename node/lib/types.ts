@@ -118,6 +118,20 @@ export interface OpenOptions<T extends KeyKind = 'string'> extends ReaderOptions
   shared?: boolean;
   /** How long an opening, or a shared handle for its turn, waits for the lock, in milliseconds. */
   lockWaitMs?: number;
+  /**
+   * Called on the event loop with flushes, compactions, expiry, failures of maintenance and long waits of
+   * writers, soon after they happened. Events alone do not keep the process running.
+   */
+  onEvent?: (event: IndexEvent) => void;
+}
+
+/** What an index tells of its maintenance. */
+export interface IndexEvent {
+  /** The event; later versions may add some. */
+  kind: 'Recovered' | 'Flushed' | 'CompactionBegun' | 'Compacted' | 'Expired' | 'MaintenanceFailed'
+    | 'WriterStalled' | 'Poisoned' | 'LockLost' | (string & {});
+  /** The event in words. */
+  message: string;
 }
 
 /** The options of a query: its conditions. */

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use napi::Env;
-use napi::bindgen_prelude::{Either, Unknown};
+use napi::bindgen_prelude::{Either, FnArgs, Function, Unknown};
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi_derive::napi;
 use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
 
@@ -72,6 +73,31 @@ fn opened(
     })
 }
 
+/// A listener in JavaScript: it gets the kind of an event and its message, and does not keep the
+/// event loop running.
+type Listener<'f> = Function<'f, FnArgs<(String, String)>, ()>;
+
+/// Options whose events go to a listener.
+fn telling(options: Options, listener: Option<Teller>) -> Options {
+    let Some(listener) = listener else { return options };
+    options.on_event(move |event| {
+        let event_object = serde_json::to_value(event).unwrap_or_default();
+        let kind = event_object.as_object().and_then(|fields| fields.keys().next());
+        let told = (kind.cloned().unwrap_or_default(), event.to_string());
+        listener.call(told.into(), ThreadsafeFunctionCallMode::NonBlocking);
+    })
+}
+
+/// A listener that any thread may call.
+type Teller = ThreadsafeFunction<
+    FnArgs<(String, String)>,
+    (),
+    FnArgs<(String, String)>,
+    napi::Status,
+    false,
+    true,
+>;
+
 /// Opens or creates an index, or opens a reader.
 #[napi]
 pub fn open<'e>(
@@ -81,14 +107,17 @@ pub fn open<'e>(
     path: Bytes,
     params: Option<&NativeParams>,
     settings: HashMap<String, String>,
-    keys: Option<String>,
+    on_event: Option<Listener<'_>>,
 ) -> Reply<'e> {
+    let listener = on_event.map(|listener| listener.build_threadsafe_function().weak().build());
     let params = params.map(|params| Arc::clone(&params.inner));
     let path = path_of(path);
-    let type_of_keys = KeyType::named(keys.as_deref());
+    let mut settings = settings;
+    let type_of_keys = KeyType::named(settings.remove("keys").as_deref());
     run(env, how, type_of_keys.clone().unwrap_or(KeyType::Text), move |_| {
         type_of_keys?;
-        let options = Options::from_settings(settings)?;
+        let listener = listener.transpose().map_err(|error| Failure::invalid(error.reason))?;
+        let options = telling(Options::from_settings(settings)?, listener);
         opened(&what, &path?, params.as_deref(), options).map(Opened)
     })
 }

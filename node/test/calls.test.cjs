@@ -114,6 +114,19 @@ test('signatures are plain data', async () => {
   await assert.rejects(index.insert('a', a), { code: 'NEARKIN_MISMATCH' });
 });
 
+test('events come on the event loop', async () => {
+  const told = [];
+  const index = Index.temporary(new Params(), { onEvent: (event) => told.push(event) });
+  index.insertSync('a', TEXT);
+  index.flushSync();
+  assert.deepEqual(told, [], 'not within a call');
+  await new Promise((resolve) => { setTimeout(resolve, 20); });
+  assert.equal(told[0].kind, 'Flushed');
+  assert.match(told[0].message, /^flushed 1 documents into/);
+  await index.close();
+  assert.throws(() => Index.temporary(new Params(), { onEvent: 5 }), /onEvent must be of type function/);
+});
+
 test('sets of items', async () => {
   const index = Index.temporary(new Params({ threshold: 0.5, shingles: 'items' }));
   await index.insert('anna', ['bread', 'milk', 'tea']);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nearkin::{Durability, Options, ReadMode};
+use nearkin::Options;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -47,19 +47,9 @@ pub(crate) fn ms_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
     call(&time.py().import("nearkin._columns")?.getattr("ms_of")?, (time,))?.extract()
 }
 
-/// Parses what a successful write guarantees: `sync`, `os`, or a number of seconds, the maximum age
-/// of writes that may be lost.
-fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
-    let Ok(name) = value.cast::<PyString>() else {
-        return duration(value, "durability").map(Durability::Interval);
-    };
-    match name.to_str()? {
-        "sync" => Ok(Durability::Sync),
-        "os" => Ok(Durability::OsBuffer),
-        other => Err(InvalidError::new_err(format!(
-            "durability must be 'sync', 'os' or a number of seconds, not {other:?}"
-        ))),
-    }
+/// A duration as the engine's setting: milliseconds.
+fn ms_text(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    Ok((duration(value, name)?.as_secs_f64() * 1_000.0).to_string())
 }
 
 /// Reads the keyword arguments of `method`, which takes those of `names`.
@@ -113,47 +103,59 @@ impl Opening {
         given: Option<&Bound<'_, PyDict>>,
         path: &Path,
     ) -> PyResult<Self> {
-        let options = Options::default().on_event(events::listener(path));
-        let mut opening = Self { options, keys: KeyType::Text, threads: None };
-        // The whole memory before its parts.
-        for whole in [true, false] {
-            keywords(method, names, given, |name, value| match name == "memory_bytes" {
-                is if is == whole => opening.set(name, value),
-                _ => Ok(()),
-            })?;
-        }
+        let mut opening = Self { options: Options::default(), keys: KeyType::Text, threads: None };
+        let mut settings = Vec::new();
+        keywords(method, names, given, |name, value| {
+            match name {
+                "keys" => opening.keys = key_type(&argument::<String>(value, name)?)?,
+                _ if value.is_none() => {}
+                "threads" => opening.threads = argument(value, name)?,
+                _ => settings.push(setting(name, value)?),
+            }
+            Ok(())
+        })?;
+        opening.options = options_of(settings)?.on_event(events::listener(path));
         Ok(opening)
     }
+}
 
-    fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let options = self.options.clone();
-        match name {
-            "keys" => self.keys = key_type(&argument::<String>(value, name)?)?,
-            _ if value.is_none() => {}
-            "threads" => self.threads = argument(value, name)?,
-            "durability" => self.options = options.durability(durability(value)?),
-            "ttl" => self.options = options.ttl(duration(value, name)?),
-            "shared" => self.options = options.shared(argument(value, name)?),
-            "lock_wait" => self.options = options.lock_wait(duration(value, name)?),
-            "memory_bytes" => {
-                let Count(bytes) = argument(value, name)?;
-                self.options = options.memory_bytes_max(bytes);
-            }
-            "memtable_bytes" => {
-                let Count(bytes) = argument(value, name)?;
-                self.options = options.memtable_bytes_max(bytes);
-            }
-            _ => match argument::<String>(value, name)?.as_str() {
-                "mmap" => {}
-                "pread" => self.options = options.read_mode(ReadMode::Pread),
-                other => {
-                    let message = format!("read_mode must be 'mmap' or 'pread', not {other:?}");
-                    return Err(InvalidError::new_err(message));
-                }
-            },
-        }
-        Ok(())
+/// A keyword argument as a setting of the engine: times are seconds here, milliseconds there.
+fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+    let text = match name {
+        "ttl" | "lock_wait" => return Ok((format!("{name}_ms"), ms_text(value, name)?)),
+        "durability" if !value.is_instance_of::<PyString>() => ms_text(value, name)?,
+        "shared" => argument::<bool>(value, name)?.to_string(),
+        "memory_bytes" | "memtable_bytes" => argument::<Count>(value, name)?.0.to_string(),
+        "durability" => among(
+            name,
+            argument(value, name)?,
+            ["sync", "os"],
+            "'sync', 'os' or a number of seconds",
+        )?,
+        _ => return read_mode_of(argument(value, name)?),
+    };
+    Ok((name.to_owned(), text))
+}
+
+/// How segments are read, as a setting of the engine.
+pub(crate) fn read_mode_of(text: String) -> PyResult<(String, String)> {
+    let text = among("read_mode", text, ["mmap", "pread"], "'mmap' or 'pread'")?;
+    Ok(("read_mode".to_owned(), text))
+}
+
+fn among(name: &str, text: String, values: [&str; 2], must_be: &str) -> PyResult<String> {
+    if values.contains(&&*text) {
+        return Ok(text);
     }
+    Err(InvalidError::new_err(format!("{name} must be {must_be}, not {text:?}")))
+}
+
+/// The options of these settings.
+pub(crate) fn options_of(
+    settings: impl IntoIterator<Item = (String, String)>,
+) -> PyResult<Options> {
+    let wrong = |error: nearkin::Error| InvalidError::new_err(error.to_string());
+    Options::from_settings(settings).map_err(wrong)
 }
 
 /// An argument that is not a parameter of the function: its error names it, as PyO3 does.

@@ -152,6 +152,18 @@ def test_keywords_of_searches_and_of_opening_are_checked(tmp_path):
         nk.Index(tmp_path / "ix", read_mode="x")
 
 
+def test_a_reader_may_read_by_calls(index):
+    index["a"] = "one two three"
+    index.flush()
+    for read_mode in ("mmap", "pread"):
+        reader = nk.Reader(index.path, read_mode=read_mode)
+        for one in (reader, pickle.loads(pickle.dumps(reader))):
+            assert one.query("one two three").keys == ["a"]
+            assert (one.stats().mapped_bytes > 0) == (read_mode == "mmap")
+    with pytest.raises(nk.InvalidError, match="read_mode must be 'mmap' or 'pread'"):
+        nk.Reader(index.path, read_mode="x")
+
+
 def test_stats_have_what_the_library_adds(index):
     index["a"] = "one two three"
     stats = index.stats()

@@ -141,10 +141,29 @@ fn report(
 /// The fields to read in each line; an error if the index does not accept this kind of input.
 fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
     if args.table.transactions.is_none() {
-        return args.lines.fields(params);
+        let fields = args.stored.with(args.lines.fields(params)?, &args.lines)?;
+        if params.passages().is_some() && fields.has_stored() {
+            return Err(Failure::new(
+                "an index of passages takes neither payloads nor times from lines",
+                "drop --payload-field and --time-field",
+            ));
+        }
+        return Ok(fields);
     }
     input::check_takes_sets(params)?;
     Ok(Fields::items("id", "items"))
+}
+
+/// The insert of a document, with the payload and the time that its line brings.
+fn edit_of(sketched: &Sketched) -> Edit<'_> {
+    let mut edit = Edit::insert(&sketched.name, &sketched.signature);
+    if let Some(payload) = &sketched.payload {
+        edit = edit.payload(payload);
+    }
+    match sketched.time {
+        Some(time) => edit.time(time),
+        None => edit,
+    }
 }
 
 /// Writes a chunk as one batch, or as several if signatures are large.
@@ -160,7 +179,7 @@ fn write(
     let mut skipped = Vec::new();
     for document in chunk {
         let edit = match &document {
-            Ok(Sketched { name, signature }) => Edit::put(name, Some(signature)),
+            Ok(sketched) => edit_of(sketched),
             Err(one) => match one.emptied() {
                 Some(key) => Edit::put(key, None),
                 None => {

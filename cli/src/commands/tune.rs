@@ -146,10 +146,10 @@ fn read(
                 looks.extend(*look);
             }
             match document.map(|(document, _)| document) {
-                Ok(Sketched { name, signature }) if named.contains(&*name) => {
+                Ok(Sketched { name, signature, .. }) if named.contains(&*name) => {
                     sample.add(name, &signature);
                 }
-                Ok(Sketched { name, signature }) => kept.offer(name, signature),
+                Ok(Sketched { name, signature, .. }) => kept.offer(name, signature),
                 Err(one) => skipped.push(one),
             }
         }

@@ -136,6 +136,37 @@ fn garbage_lines_are_named_by_their_number() {
 }
 
 #[test]
+fn lines_bring_payloads_and_times() {
+    let scratch = Scratch::new();
+    let lines = b"\
+        {\"id\":\"a\",\"text\":\"some words\",\"meta\":{\"url\":\"x/1\"},\"day\":\"2024-02-03\"}\n\
+        {\"id\":\"b\",\"text\":\"other words of text\",\"meta\":{\"url\":17},\"day\":5000}\n\
+        {\"id\":\"c\",\"text\":\"no more words\",\"day\":null}\n\
+        {\"id\":\"d\",\"text\":\"a wrong time\",\"day\":\"tomorrow\"}\n\
+        {\"id\":\"e\",\"text\":\"a wrong payload\",\"meta\":{\"url\":[1]}}\n\
+        {\"id\":\"f\",\"text\":\"two of them\",\"day\":1,\"day\":2}\n";
+    let add = "add i --jsonl - --payload-field meta.url --time-field day --lenient";
+    scratch.run_with_stdin(add, lines).ends_with(0).says(&[
+        "line 4: bad line (the time \"tomorrow\" must be like 2024-12-31",
+        "line 5: bad line (\"meta.url\" is neither a string nor an integer",
+        "line 6: bad line (there are two fields \"day\"",
+    ]);
+    let found = scratch.ok("get i a b c --json").objects();
+    assert_eq!(
+        (&found[0]["payload"], &found[0]["time"]),
+        (&"x/1".into(), &1_706_918_400_000_u64.into())
+    );
+    assert_eq!((&found[1]["payload"], &found[1]["time"]), (&"17".into(), &5_000.into()));
+    assert!(found[2]["time"].as_u64() > Some(1_706_918_400_000), "{:?}", found[2]);
+    // A line without a payload keeps the stored one, whose time is of another version.
+    scratch.run_with_stdin(add, b"{\"id\":\"a\",\"text\":\"another text\",\"day\":7}").ends_with(0);
+    let found = scratch.ok("get i a --json").objects();
+    assert_eq!((&found[0]["payload"], &found[0]["time"]), (&"x/1".into(), &7.into()));
+    scratch.write("a.txt", "a file has no fields");
+    scratch.fails("add i a.txt --time-field day", &["options for fields apply to --jsonl only"]);
+}
+
+#[test]
 fn the_last_of_equal_keys_wins() {
     let scratch = Scratch::new();
     let line = |round| format!("{{\"id\":\"k\",\"text\":\"version {round} of it all\"}}\n");

@@ -1,4 +1,4 @@
-//! A value of a line as bytes whose order is that of the values.
+//! One value of a line: as text, or as bytes whose order is that of the values.
 
 use super::object::{FieldPaths, Object};
 use super::relaxed;
@@ -32,11 +32,27 @@ pub fn order_of(line: &[u8], name: &str, least: bool) -> Vec<u8> {
     }
 }
 
-fn value(line: &[u8], name: &str) -> Option<Value> {
+/// The field `name` of a line; nothing if the line is no object.
+fn object(line: &[u8], name: &str) -> Object {
     let paths = FieldPaths { key: name, contents: &[], kind: ContentKind::Text };
     let read = Object::read(paths, line)
         .or_else(|error| relaxed(line).map_or(Err(error), |line| Object::read(paths, &line.line)));
-    read.ok()?.key
+    read.unwrap_or_default()
+}
+
+fn value(line: &[u8], name: &str) -> Option<Value> {
+    object(line, name).key
+}
+
+/// The string or the integer in the field `name` as text; `None` if there is none, or a null.
+pub(super) fn plain(line: &[u8], name: &str) -> Result<Option<String>, String> {
+    let object = object(line, name);
+    match object.key {
+        _ if object.twice.is_some() => Err(format!("there are two fields {name:?}")),
+        Some(Value::Text(text) | Value::Integer(text)) => Ok(Some(text)),
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => Err(format!("{name:?} is neither a string nor an integer")),
+    }
 }
 
 /// Whether a line has a field of this name, which may be a path.

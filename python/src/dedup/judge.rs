@@ -77,9 +77,10 @@ impl Judging<'_> {
             };
         };
         let mut judge = Judge::new(self.guard, self.alike, suspects).cancel_if(is_interrupted);
+        let mut all = Progress::default();
+        (all.done, all.total) = (rows, rows);
         run_here(py, callback, |tick| {
-            let mut fetch_or_end = |ranks: &[u64]| match tick(Progress { done: rows, total: rows })
-            {
+            let mut fetch_or_end = |ranks: &[u64]| match tick(all) {
                 ControlFlow::Continue(()) => fetch(ranks),
                 ControlFlow::Break(()) => Err(Error::other("the call was cancelled")),
             };

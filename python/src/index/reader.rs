@@ -11,7 +11,7 @@ use crate::error::{from_engine, raise};
 use crate::index::readable::{Readable, Source};
 use crate::index::reader_state::ReaderState;
 use crate::lock::lock;
-use crate::options::{Threads, path_of};
+use crate::options::{Threads, options_of, path_of, read_mode_of};
 use crate::progress::run;
 
 /// An index opened for reading only. This works whether or not a writer has the index open, from
@@ -19,26 +19,29 @@ use crate::progress::run;
 /// reader can be pickled, and used after a fork: the unpickled reader, or the one in the forked
 /// child, opens the index again.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
-pub(crate) struct Reader {}
+pub(crate) struct Reader {
+    read_mode: String,
+}
 
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (path, *, keys="str", threads=None))]
+    #[pyo3(signature = (path, *, read_mode="mmap", keys="str", threads=None))]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = path_of)] path: PathBuf,
+        read_mode: &str,
         keys: &str,
         threads: Option<Threads>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keys = crate::columns::keys::key_type(keys)?;
-        let options = Options::default();
+        let options = options_of([read_mode_of(read_mode.to_owned())?])?;
         let (at, asked) = (path.clone(), options.clone());
         let reader = run(py, None, move |_| nearkin::Reader::open(&at, asked))?;
         let params = reader.params().clone();
         let source = Source::Reader(Box::new(ReaderState::new(reader, options)));
         let base = Readable::new(source, path, &params, keys, threads);
-        Ok(PyClassInitializer::from(base).add_subclass(Self {}))
+        Ok(PyClassInitializer::from(base).add_subclass(Self { read_mode: read_mode.to_owned() }))
     }
 
     /// Moves on to the current state. Returns whether that state is newer than the one shown
@@ -119,7 +122,12 @@ impl Reader {
         let keys = if base.keys == KeyType::Bytes { "bytes" } else { "str" };
         Ok((
             make,
-            (base.path.clone(), keys, base.threads.map(|Threads(count)| count))
+            (
+                base.path.clone(),
+                keys,
+                base.threads.map(|Threads(count)| count),
+                &slf.get().read_mode,
+            )
                 .into_pyobject(py)?,
         ))
     }

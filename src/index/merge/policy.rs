@@ -32,11 +32,15 @@ pub(crate) fn choose(
     docs_max: u32,
 ) -> Option<Vec<u64>> {
     let tier_of = |segment: &SegmentEntry| tier(segment.length, tier_segments_max);
-    let mut tiers: Vec<u32> = segments.iter().map(tier_of).collect();
+    // Full segments do not count: no merge would make fewer of them, and if they filled a tier,
+    // every flush would rewrite all segments that are smaller.
+    let is_full = |segment: &SegmentEntry| segment.docs - segment.dead > docs_max / 2;
+    let growing: Vec<_> = segments.iter().filter(|segment| !is_full(segment)).collect();
+    let mut tiers: Vec<u32> = growing.iter().map(|segment| tier_of(segment)).collect();
     tiers.sort_unstable();
     tiers.dedup();
     for tier in tiers {
-        let of_tier = segments.iter().filter(|segment| tier_of(segment) == tier);
+        let of_tier = growing.iter().filter(|segment| tier_of(segment) == tier);
         let count = of_tier.clone().count();
         let (bytes, docs) = of_tier.fold((0_u64, 0_u64), |(bytes, docs), segment| {
             (bytes.saturating_add(segment.length), docs + u64::from(segment.docs))
@@ -48,7 +52,8 @@ pub(crate) fn choose(
         };
         let weight = usize::try_from(weight).unwrap_or(1);
         // Smaller segments are included: they would be merged soon anyway.
-        let members: Vec<_> = segments.iter().filter(|segment| tier_of(segment) <= tier).collect();
+        let smaller = growing.iter().filter(|segment| tier_of(segment) <= tier);
+        let members: Vec<_> = smaller.copied().collect();
         if count >= tier_segments_max.saturating_mul(weight)
             && let Some(chosen) = within_docs_max(&members, docs_max)
         {
@@ -344,5 +349,26 @@ mod tests {
         // What is dead goes, in a segment that is too large as well.
         let large = [four[0], segment(5, 9, 90, 9), segment(6, 9, 99, 0)];
         assert_eq!(choose_all(&large, 20_000), [[5]]);
+    }
+
+    /// A small memory, in which segments are full long before the index is.
+    #[test]
+    fn full_segments_do_not_make_every_flush_a_merge() {
+        let mut segments: Vec<SegmentEntry> = Vec::new();
+        let mut rewritten = 0;
+        for number in 0..1_000 {
+            segments.push(segment(number, 6, 24, 0));
+            while let Some(chosen) = choose(&segments, 4, 1_600_000) {
+                let (merged, kept): (Vec<SegmentEntry>, Vec<SegmentEntry>) =
+                    segments.iter().partition(|s| chosen.contains(&s.number));
+                let docs: u32 = merged.iter().map(|s| s.docs / 1_000).sum();
+                rewritten += docs;
+                segments = kept;
+                segments.push(segment(1_000_000 + number, u64::from(docs) / 4, docs, 0));
+            }
+        }
+        let full = segments.iter().filter(|s| s.docs > 800_000).count();
+        assert!(rewritten <= 4 * 24_000, "{rewritten} thousand documents of 24,000 thousand");
+        assert!((15..30).contains(&full) && segments.len() <= full + 12, "{segments:?}");
     }
 }

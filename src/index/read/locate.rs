@@ -4,6 +4,10 @@ use crate::Result;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::LOOK_UPS_TOGETHER;
 
+/// From this number of keys on, they are looked up in the order of their hashes: tables are in this
+/// order, so each of their pages is read once. Matters where memory does not hold the segments.
+const SORTED_MIN: usize = 64;
+
 /// Finds the places of the live documents with some keys. `key` and `key_hashes` cover all keys;
 /// `wanted` holds the indices of those to look up.
 pub(crate) fn locate_all<'k>(
@@ -25,6 +29,9 @@ pub(crate) fn locate_all<'k>(
         }
     }
     wanted.retain(|at| places[*at].is_none());
+    if wanted.len() > SORTED_MIN && source > 0 {
+        wanted.sort_unstable_by_key(|at| key_hashes[*at]);
+    }
     let table_of_keys = before.params().bands();
     let (mut hashes, mut candidates) = (Vec::new(), Vec::new());
     for (source, live) in before.state.segments.iter().enumerate().rev() {

@@ -238,7 +238,7 @@ impl Run<'_> {
         (content, after): (u128, io::Result<Stat>),
         outcomes: &mut Vec<FileOutcome>,
     ) -> Result<Batch, Failure> {
-        let Sketched { name: key, signature } = sketched;
+        let Sketched { name: key, signature, .. } = sketched;
         let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
         let stat = after.unwrap_or(file.stat);
         let settled = steady && file.settled;

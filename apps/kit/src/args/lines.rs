@@ -127,6 +127,38 @@ pub struct LinesGiven {
     pub as_text: bool,
 }
 
+/// What lines bring along
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Documents as lines")]
+pub struct StoredGiven {
+    /// Field whose string or integer is stored as the payload of the document, at most 64 KiB; a
+    /// line without it keeps the stored one
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    pub payload_field: Option<String>,
+
+    /// Field with the time of the document: a day or a second in UTC (2024-12-31T23:59:59Z), or
+    /// milliseconds since 1970 [default, also for a line without it: the time of the run]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    pub time_field: Option<String>,
+}
+
+impl StoredGiven {
+    /// The fields to read in each line, with these.
+    pub fn with(&self, fields: Fields, lines: &LinesGiven) -> Result<Fields, Failure> {
+        let (payload, time) = (self.payload_field.clone(), self.time_field.clone());
+        if lines.jsonl.is_empty() && (payload.is_some() || time.is_some()) {
+            return Err(no_lines());
+        }
+        Ok(fields.with_stored(payload, time))
+    }
+}
+
+/// clap cannot reject this: `--jsonl` conflicts with PATH, and clap does not check `requires` for
+/// an option that conflicts.
+fn no_lines() -> Failure {
+    Failure::new("options for fields apply to --jsonl only; add --jsonl FILE or drop them", "")
+}
+
 impl LinesGiven {
     /// How rows are read.
     pub fn row_options(&self) -> RowOptions {
@@ -138,13 +170,8 @@ impl LinesGiven {
     pub fn fields(&self, params: &Params) -> Result<Fields, Failure> {
         let named = [&self.key_field, &self.items_field, &self.rows_field];
         let is_named = named.into_iter().any(Option::is_some) || !self.text_field.is_empty();
-        // clap cannot reject this case: `--jsonl` conflicts with PATH, and clap does not check
-        // `requires` for an option that conflicts.
         if self.jsonl.is_empty() && (is_named || self.line_keys) {
-            return Err(Failure::new(
-                "options for fields apply to --jsonl only; add --jsonl FILE or drop them",
-                "",
-            ));
+            return Err(no_lines());
         }
         let key = self.key_field.as_deref().unwrap_or("id");
         if let Scheme::External(_) = params.scheme() {

@@ -14,6 +14,7 @@ use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 use super::{doubts, stored};
 use crate::args::machine;
 use crate::output;
+use crate::time;
 use nearkin_input::fields::{Content, Fields};
 use nearkin_input::formats;
 use nearkin_input::formats::decode::Decoded;
@@ -28,6 +29,9 @@ use nearkin_input::source::Wanted;
 /// Maximum size of a text's passages, which must fit into one batch of the library.
 const PREPARED_BYTES_MAX: usize = 15 << 20;
 
+/// Maximum size of a payload.
+const PAYLOAD_BYTES_MAX: usize = 64 << 10;
+
 /// Texts from this size on are checked for growth by normalisation.
 const GROWING_BYTES_MIN: usize = DOCUMENT_BYTES_MAX / 16;
 
@@ -38,6 +42,16 @@ pub struct Sketched {
     pub name: Vec<u8>,
     /// Its signature.
     pub signature: Signature,
+    /// Its payload and its time, if the line brings them: `Fields::with_stored`.
+    pub payload: Option<String>,
+    /// In milliseconds since 1970.
+    pub time: Option<u64>,
+}
+
+impl Sketched {
+    fn new(name: Vec<u8>, signature: Signature) -> Self {
+        Self { name, signature, payload: None, time: None }
+    }
 }
 
 /// Turns raw documents into signatures; shared by all worker threads.
@@ -101,14 +115,32 @@ impl Reading {
 
     /// Extracts the content of a document and computes its signature.
     pub fn sketch(&self, raw: Raw) -> Result<Sketched, Skipped> {
+        let (payload, time) = match self.stored(&raw) {
+            Ok(stored) => stored,
+            Err(why) => return Err(Skipped::new(raw.origin, Reason::BadLine(why))),
+        };
         let (name, signature) = self.named(raw, |content| self.signature(content))?;
-        Ok(Sketched { name, signature })
+        Ok(Sketched { payload, time, ..Sketched::new(name, signature) })
+    }
+
+    /// The payload and the time that a line brings.
+    fn stored(&self, raw: &Raw) -> Result<(Option<String>, Option<u64>), String> {
+        let (Origin::Line { .. }, Ok(line)) = (&raw.origin, &raw.body) else {
+            return Ok((None, None));
+        };
+        let [payload, time] = self.fields.stored(line)?;
+        if payload.as_ref().is_some_and(|payload| payload.len() > PAYLOAD_BYTES_MAX) {
+            return Err(format!("a payload has at most {PAYLOAD_BYTES_MAX} bytes"));
+        }
+        let wrong = |text: &str, why| format!("the time {text:?} {why}");
+        let time = time.map(|text| time::parse(&text).map_err(|why| wrong(&text, why)));
+        Ok((payload, time.transpose()?))
     }
 
     /// Sketches a document; for a text, also returns how varied its shingles are.
     pub fn sketch_varied(&self, raw: Raw) -> Result<(Sketched, Option<Variety>), Skipped> {
         let (name, (signature, variety)) = self.named(raw, |content| self.varied(content))?;
-        Ok((Sketched { name, signature }, variety))
+        Ok((Sketched::new(name, signature), variety))
     }
 
     /// The signature of a content; for a text, also how varied its shingles are.
@@ -137,7 +169,7 @@ impl Reading {
             Ok((self.signature(content)?, looks))
         };
         let (name, (signature, looks)) = self.named(raw, read)?;
-        Ok((Sketched { name, signature }, looks))
+        Ok((Sketched::new(name, signature), looks))
     }
 
     /// Like [`Reading::sketch_varied`]; also returns the content as bytes, from which
@@ -148,7 +180,7 @@ impl Reading {
     ) -> Result<(Sketched, Option<Variety>, Vec<u8>), Skipped> {
         let read = |content: &Content| Ok((self.varied(content)?, stored::pack(content)));
         let (name, ((signature, variety), bytes)) = self.named(raw, read)?;
-        Ok((Sketched { name, signature }, variety, bytes))
+        Ok((Sketched::new(name, signature), variety, bytes))
     }
 
     /// A document's name, and its content in the form for exact comparison.

@@ -49,7 +49,7 @@ impl ReadNewcomer {
             let (name, original, variety) = reading.detailed_varied(raw)?;
             return Ok(Self { name, content: NewcomerContent::Whole(original), variety });
         }
-        let (Sketched { name, signature }, variety) = reading.sketch_varied(raw)?;
+        let (Sketched { name, signature, .. }, variety) = reading.sketch_varied(raw)?;
         Ok(Self { name, content: NewcomerContent::Sketched(signature), variety })
     }
 

@@ -155,7 +155,7 @@ fn read(
         }
         Deciding::Confirmed | Deciding::Exact => reading.sketch_and_pack(raw),
     };
-    let (Sketched { name: key, signature }, variety, content) = match read {
+    let (Sketched { name: key, signature, .. }, variety, content) = match read {
         Ok(read) => read,
         Err(skipped) if skipped.reason == Reason::Empty && request.keeps_blank() => {
             return Ok(Ok(ReadLine::Blank(origin)));
