@@ -89,7 +89,13 @@ fn dotted(text: &str) -> String {
 }
 
 fn without_look_alikes(text: &str) -> String {
-    let from = "ΑαАаΒВСсԁΕЕеԌΗНһΙι\u{1fbe}ІіͿϳЈјΚКӀΜМΝΟοОоΡρРрԚԛЅѕΤТυνѴѵѡԜԝΧХхΥУуҮүΖ";
+    let from = "\
+        \u{391}\u{3b1}\u{410}\u{430}\u{392}\u{412}\u{421}\u{441}\u{501}\u{395}\u{415}\u{435}\
+        \u{50c}\u{397}\u{41d}\u{4bb}\u{399}\u{3b9}\u{1fbe}\u{406}\u{456}\u{37f}\u{3f3}\u{408}\
+        \u{458}\u{39a}\u{41a}\u{4c0}\u{39c}\u{41c}\u{39d}\u{39f}\u{3bf}\u{41e}\u{43e}\u{3a1}\
+        \u{3c1}\u{420}\u{440}\u{51a}\u{51b}\u{405}\u{455}\u{3a4}\u{422}\u{3c5}\u{3bd}\u{474}\
+        \u{475}\u{461}\u{51c}\u{51d}\u{3a7}\u{425}\u{445}\u{3a5}\u{423}\u{443}\u{4ae}\u{4af}\
+        \u{396}";
     let to = "aaaabbccdeeeghhhiiiiijjjjkklmmnoooopppp\
               qqssttuvvvwwwxxxyyyyyz";
     assert_eq!(from.chars().count(), to.chars().count());
