@@ -110,18 +110,16 @@ impl Rules {
 
 #[inline(never)]
 fn options_of(options: FoldOptions, text: &str) -> Cow<'_, str> {
-    let steps: [(bool, fn(&str) -> Cow<'_, str>); 4] = [
-        (options.dehyphenate, slow::dehyphenate),
-        (options.turkish, slow::turkish),
-        (options.lookalikes, lookalikes::latin),
-        (options.digits, digits::without_numbers),
-    ];
     let mut result = Cow::Borrowed(text);
-    for (_, step) in steps.into_iter().filter(|(is_on, _)| *is_on) {
-        if let Cow::Owned(changed) = step(&result) {
+    let mut apply = |is_on: bool, step: fn(&str) -> Cow<'_, str>| {
+        if is_on && let Cow::Owned(changed) = step(&result) {
             result = Cow::Owned(changed);
         }
-    }
+    };
+    apply(options.dehyphenate, slow::dehyphenate);
+    apply(options.turkish, slow::turkish);
+    apply(options.lookalikes, lookalikes::latin);
+    apply(options.digits, digits::without_numbers);
     result
 }
 
