@@ -7,6 +7,8 @@ mod against;
 mod cache;
 mod counts;
 mod duplicate;
+mod exact;
+mod form_index;
 mod fresh;
 mod guard;
 mod settings;
@@ -14,7 +16,6 @@ mod suspects;
 
 use std::cmp::Reverse;
 use std::fmt;
-use std::sync::Arc;
 
 use crate::{
     Alike, Answer, Batch, Conditions, Error, ErrorKind, Index, Key, Match, Original, Result,
@@ -24,6 +25,7 @@ use crate::{
 pub use against::{Against, Verified};
 use cache::Cache;
 pub use duplicate::{Duplicate, Evidence};
+use form_index::FormIndex;
 use fresh::Fresh;
 pub use guard::{Apart, FetchRanks, Judge, Judgement};
 pub use suspects::Suspects;
@@ -98,6 +100,11 @@ pub struct Dedup<'a> {
     /// The last rank that was decided.
     last: Option<u64>,
     cache: Cache,
+    /// Candidates of exact decisions beyond the usual number, so far. `None` if that has no
+    /// consequence any more.
+    excess: Option<usize>,
+    /// All kept documents, once there were many such candidates.
+    crowd: Option<FormIndex>,
     /// Only how a search is stopped.
     stopping: Conditions<'static>,
 }
@@ -129,6 +136,8 @@ impl<'a> Dedup<'a> {
             alike,
             last: None,
             cache: Cache::default(),
+            excess: Some(0),
+            crowd: None,
             stopping: Conditions::default(),
         })
     }
@@ -175,6 +184,7 @@ impl<'a> Dedup<'a> {
         }
         self.last = rank.checked_sub(1);
         self.cache = Cache::default();
+        self.crowd = None;
         Ok(())
     }
 
@@ -311,59 +321,6 @@ impl<'a> Dedup<'a> {
         }
         self.keep(fresh.kept().map(|at| (ranks[at], &signatures[at])))?;
         self.last = last;
-        Ok(decided)
-    }
-
-    /// Decides the next documents by their shingles, in order of their ranks. Returns `None` for
-    /// each document that is kept. The kept documents are written to the index as one batch.
-    ///
-    /// Candidates are all kept documents with an estimate of at least the threshold minus three
-    /// standard errors ([`Alike::for_verification`]); they are fetched and compared. `fetch`
-    /// returns a document that was kept before; up to 64 MiB of such documents are cached.
-    ///
-    /// Each document costs a query and a comparison with each candidate, on the caller's thread.
-    /// Copies of one document cost one comparison each. Documents that share a template, with
-    /// similarities up to three standard errors below the threshold, are all compared with each
-    /// other; the cost is quadratic in their number.
-    ///
-    /// # Errors
-    ///
-    /// `Invalid`: ranks do not ascend, or `fetch` has no document for a kept rank. `Mismatch`:
-    /// documents were made with other parameters. Also the errors of `fetch`, of queries and of
-    /// writing. On an error none of the given documents is kept.
-    pub fn decide_exactly(
-        &mut self,
-        documents: Vec<(u64, Original)>,
-        fetch: &mut FetchByRank<'_>,
-    ) -> Result<Vec<Option<Duplicate>>> {
-        let last = self.check_ranks(documents.iter().map(|(rank, _)| *rank))?;
-        let wide = self.alike.for_verification();
-        let signatures: Vec<Signature> =
-            documents.iter().map(|(_, document)| document.signature().clone()).collect();
-        let stored = self.answers(&signatures, wide, usize::MAX)?;
-        let mut fresh = Fresh::new(self.kept.params(), wide, documents.len());
-        let mut decided = Vec::with_capacity(documents.len());
-        for (at, stored) in stored.iter().enumerate() {
-            let mut candidates: Vec<KeptCandidate> =
-                stored.matches.iter().map(KeptCandidate::stored).collect();
-            fresh.matches(at, &signatures[at], |found| {
-                let (rank, equal_rows) = (documents[found.at].0, found.equal_rows);
-                candidates.push(KeptCandidate { rank, equal_rows, fresh: Some(found.at) });
-            });
-            candidates.sort_unstable_by_key(KeptCandidate::order);
-            let duplicate = self.best(&documents[at].1, &documents, &candidates, fetch)?;
-            if duplicate.is_none() {
-                fresh.keep(at, &signatures[at]);
-            }
-            decided.push(duplicate);
-        }
-        self.keep(fresh.kept().map(|at| (documents[at].0, &signatures[at])))?;
-        self.last = last;
-        for ((rank, document), duplicate) in documents.into_iter().zip(&decided) {
-            if duplicate.is_none() {
-                self.cache.put(rank, Arc::new(document));
-            }
-        }
         Ok(decided)
     }
 

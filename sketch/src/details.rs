@@ -195,8 +195,12 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// The next word, which is taken from the rest of a text.
 fn next_word<'t>(rest: &mut &'t str) -> Option<&'t str> {
-    let begin = rest.find(char::is_alphanumeric)?;
-    let found = &rest[begin..];
+    let may_begin = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    let found = &rest[rest.bytes().position(may_begin)?..];
+    let found = match found.as_bytes().first() {
+        Some(byte) if byte.is_ascii() => found,
+        _ => &found[found.find(char::is_alphanumeric)?..],
+    };
     let (word, behind) = found.split_at(end_of_word(found));
     *rest = behind;
     Some(word)
@@ -204,6 +208,28 @@ fn next_word<'t>(rest: &mut &'t str) -> Option<&'t str> {
 
 /// The length of the word at the start of a text.
 fn end_of_word(text: &str) -> usize {
+    end_in_ascii(text.as_bytes()).unwrap_or_else(|| end_in_any_script(text))
+}
+
+/// The length of a word of ASCII; `None` if other characters decide it.
+fn end_in_ascii(text: &[u8]) -> Option<usize> {
+    let mut end = 0;
+    loop {
+        end += text[end..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let (before, behind) = (text[..end].last()?, text.get(end + 1));
+        match text.get(end) {
+            Some(b'.' | b',') if before.is_ascii_digit() => match behind {
+                Some(digit) if digit.is_ascii_digit() => end += 1,
+                Some(other) if !other.is_ascii() => return None,
+                _ => return Some(end),
+            },
+            Some(other) if !other.is_ascii() => return None,
+            _ => return Some(end),
+        }
+    }
+}
+
+fn end_in_any_script(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
     let mut before = None;
     while let Some((at, char)) = chars.next() {
@@ -253,6 +279,32 @@ mod tests {
         assert_eq!(all("\u{5024}\u{3092} 12 \u{500b}"), ["\u{5024}", "\u{3092}", "12", "\u{500b}"]);
         assert_eq!(all("a\u{5024}b"), ["a", "\u{5024}", "b"]);
         assert_eq!(all("  - . "), [""; 0]);
+    }
+
+    #[test]
+    fn words_of_ascii_end_where_those_of_any_script_do() {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            b"ab12.,, -\x80\x81\x82\x83"[usize::try_from(state >> 33).unwrap() % 13]
+        };
+        for _ in 0..20_000 {
+            let char = |byte: u8| match byte {
+                0x80 => '\u{e9}',
+                0x81 => '\u{301}',
+                0x82 => '\u{664}',
+                0x83 => '\u{5024}',
+                other => char::from(other),
+            };
+            let text: String = (0..7).map(|_| char(next())).collect();
+            let Some(begin) = text.find(char::is_alphanumeric) else {
+                assert_eq!(words(&text).next(), None, "{text:?}");
+                continue;
+            };
+            let text = &text[begin..];
+            assert_eq!(end_of_word(text), end_in_any_script(text), "{text:?}");
+            assert_eq!(words(text).next(), Some(&text[..end_in_any_script(text)]));
+        }
     }
 
     #[test]

@@ -42,14 +42,20 @@ impl Sketcher {
             hashes
         };
         let (a, b) = (hashes(&here), hashes(&there));
-        let only = |text: &str, mut missing: Vec<u64>| {
+        let only = |text: &str, missing: Vec<u64>| {
             let mut found = Vec::new();
+            // How many of equal hashes were found, at the place of the first of them.
+            let mut taken = vec![0; missing.len()];
             for word in words(text) {
-                if missing.is_empty() {
+                if found.len() == missing.len() {
                     break;
                 }
-                if let Some(at) = missing.iter().position(|hash| *hash == hash_of(word)) {
-                    missing.swap_remove(at);
+                let hash = hash_of(word);
+                let first = missing.partition_point(|other| *other < hash);
+                if let Some(taken) = taken.get_mut(first)
+                    && missing.get(first + *taken) == Some(&hash)
+                {
+                    *taken += 1;
                     found.push(word.to_owned());
                 }
             }

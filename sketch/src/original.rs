@@ -6,10 +6,11 @@ use super::details::Details;
 use super::signature::Signature;
 use crate::{Error, Result};
 use std::fmt;
+use std::sync::Arc;
 
 /// A document with its signature and the set of its shingles, for exact comparison. Made by
 /// [`Sketcher::original_text`](crate::Sketcher::original_text) and
-/// [`Sketcher::original_items`](crate::Sketcher::original_items).
+/// [`Sketcher::original_items`](crate::Sketcher::original_items). Clones share the shingles.
 ///
 /// Shingles are stored as 64-bit hashes. For two documents with n distinct shingles in all, the
 /// probability that two of them collide is below n^2 / 2^65.
@@ -18,14 +19,14 @@ pub struct Original {
     signature: Signature,
     /// Ascending. The hashes of a set are distinct. A bag has one hash per window, and two of them
     /// may collide.
-    shingles: Vec<u64>,
-    details: Option<Box<Details>>,
+    shingles: Arc<[u64]>,
+    details: Option<Arc<Details>>,
 }
 
 impl Original {
     pub(crate) fn new(signature: Signature, distinct: &[u64]) -> Self {
-        let mut shingles = distinct.to_vec();
-        shingles.sort_unstable();
+        let mut shingles: Arc<[u64]> = distinct.into();
+        Arc::get_mut(&mut shingles).into_iter().for_each(<[u64]>::sort_unstable);
         Self { signature, shingles, details: None }
     }
 
@@ -41,7 +42,7 @@ impl Original {
     /// `Invalid` if the hashes are not in ascending order.
     pub fn from_shingle_hashes(signature: Signature, shingles: Vec<u64>) -> Result<Self> {
         if shingles.is_sorted() {
-            return Ok(Self { signature, shingles, details: None });
+            return Ok(Self { signature, shingles: shingles.into(), details: None });
         }
         Err(Error::invalid("hashes of shingles must be in ascending order"))
     }
@@ -54,7 +55,7 @@ impl Original {
     }
 
     pub(crate) fn with_details(mut self, details: Details) -> Self {
-        self.details = Some(Box::new(details));
+        self.details = Some(Arc::new(details));
         self
     }
 

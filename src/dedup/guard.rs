@@ -313,7 +313,28 @@ impl Judge {
             return None;
         }
         one.details().and(other.details())?;
+        if self.share_enough(one.runs(), other.runs()) {
+            return None;
+        }
         Compared::new(&self.counts, one.runs(), other.runs()).apart()
+    }
+
+    /// Whether two texts share so many rare runs that they are copies however rare the others are.
+    /// The usual case: only a few runs are looked up.
+    fn share_enough(&self, one: &[u64], other: &[u64]) -> bool {
+        let mut rest = other;
+        let is_shared = |run: &&u64| {
+            rest = &rest[rest.iter().take_while(|next| next < run).count()..];
+            rest.first() == Some(run)
+        };
+        let shared: Vec<u64> = one.iter().filter(is_shared).copied().collect();
+        let alone = alone([one, other].map(|runs| (runs.len() - shared.len()) as f64), one.len());
+        let mut rare = 0.0;
+        shared.iter().any(|run| {
+            let count = self.counts.counted(*run);
+            rare += f64::from(u8::from(count.is_some_and(|count| count <= RARE_DOCUMENTS_MAX)));
+            is_copy(rare, alone)
+        })
     }
 
     /// The runs by which a document is found, with the number of documents that have them: the
@@ -351,6 +372,16 @@ impl Judge {
     }
 }
 
+/// The number of runs that set two texts apart, from the own runs of both; the one has `runs`.
+fn alone([own, other]: [f64; 2], runs: usize) -> f64 {
+    own.min(other).max(own - ADDED_MAX * runs as f64)
+}
+
+/// Whether two texts are copies that share this many rare runs.
+fn is_copy(shared: f64, alone: f64) -> bool {
+    shared >= SHARED_MIN * (2.0 * alone + shared)
+}
+
 /// How often the runs of two texts occur.
 struct Compared {
     /// Runs of the one text, and of the other, that the other lacks: rare ones.
@@ -362,7 +393,7 @@ struct Compared {
     /// The number of documents that have them, of the runs of both texts that are not rare.
     group: Vec<u32>,
     /// Number of runs of the one text.
-    runs: f64,
+    runs: usize,
 }
 
 impl Compared {
@@ -372,7 +403,7 @@ impl Compared {
             common: [Vec::new(), Vec::new()],
             shared: 0.0,
             group: Vec::new(),
-            runs: one.len() as f64,
+            runs: one.len(),
         };
         let (mut a, mut b) = (one, other);
         loop {
@@ -420,8 +451,7 @@ impl Compared {
         // Whole runs: one word in place of which there are two lacks three and has five.
         let own = (self.own[0] - (EDITS * self.of_group(1)).ceil()).max(0.0);
         let other = (self.own[1] - (EDITS * self.of_group(0)).ceil()).max(0.0);
-        let alone = own.min(other).max(own - ADDED_MAX * self.runs);
-        let is_copy = self.shared >= SHARED_MIN * (2.0 * alone + self.shared);
+        let is_copy = is_copy(self.shared, alone([own, other], self.runs));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts")]
         let count = |value: f64| value as u32;
         let [own, other] = self.own.map(count);

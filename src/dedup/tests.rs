@@ -4,6 +4,7 @@ use super::*;
 use crate::{Durability, ErrorKind, Maintenance, Options, Overlap, Params, Shingles, Sketcher};
 use nearkin_sketch::engine::Agreement;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every row is a band of its own, so documents that share a shingle are found, except with

@@ -64,6 +64,13 @@ table! {
         DOCS_TOGETHER: u32 = 3;
         KEYS_MIN: u64 = 1;
     }
+    form_index {
+        BYTES_MAX: usize = 300 << 10;
+    }
+    exact {
+        USUAL: usize = 4;
+        EXCESS_MAX: usize = 40;
+    }
     crowd {
         CROWD_MIN: u32 = 6;
         WINDOW: u32 = 128;

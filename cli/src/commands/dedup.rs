@@ -21,6 +21,7 @@ mod decide;
 mod deciding;
 mod exactly;
 mod format;
+mod held;
 mod judge;
 mod ledger;
 mod order;

@@ -6,7 +6,6 @@ use std::io;
 use nearkin::Overlap;
 use serde::Serialize;
 
-use super::exactly::Documents;
 use super::packed::Packed;
 use super::request::Request;
 use super::verdicts::{Pass, Verdict, Verdicts};
@@ -39,14 +38,12 @@ pub(super) fn write(request: &Request<'_>, work: &Work) -> Result<(), Failure> {
     let Some(mut list) = Packed::open(path, 0)? else { return Err(write::changed()) };
     let failed = |error: io::Error| work.failed(&error);
     let verdicts = Verdicts::open(&work.folder, Pass::Judged, work.ledger.count).map_err(failed)?;
-    let sketcher = work.kept.sketcher();
     for begin in (0..work.ledger.count).step_by(4_096) {
         let numbers: Vec<u64> = (begin..work.ledger.count.min(begin + 4_096)).collect();
         let read = verdicts.read(&numbers).map_err(failed)?;
         for (number, verdict) in numbers.into_iter().zip(read) {
             if let Verdict::Apart { of, equal, in_numbers } = verdict {
-                let documents = Documents::new(&work.ledger, &sketcher);
-                let object = object(request, work, documents, (number, of, equal, in_numbers));
+                let object = object(request, work, (number, of, equal, in_numbers));
                 list.line(&object.map_err(failed)?, b"\n")?;
             }
         }
@@ -57,12 +54,13 @@ pub(super) fn write(request: &Request<'_>, work: &Work) -> Result<(), Failure> {
 fn object(
     request: &Request<'_>,
     work: &Work,
-    documents: Documents<'_>,
     (number, of, equal, in_numbers): (u64, u64, u32, bool),
 ) -> io::Result<Vec<u8>> {
     let [own, other] = [work.ledger.head(number)?, work.ledger.head(of)?];
     let [key, of_key] = [work.ledger.text(own.key)?, work.ledger.text(other.key)?];
-    let contents = [work.ledger.content(&own)?, work.ledger.content(&other)?];
+    let compared = [(number, own), (of, other)];
+    let differences = write::differences(work, &compared)?;
+    let [(_, own), (_, other)] = &compared;
     let counts = (own.shingles as usize, other.shingles as usize);
     let object = ApartObject {
         key: write::key(&key),
@@ -73,7 +71,7 @@ fn object(
         of_line: other.line,
         similarity: Overlap::of(equal as usize, counts.0, counts.1).similarity,
         apart: if in_numbers { "numbers" } else { "rare" },
-        differences: write::differences(documents.sketcher(), &contents),
+        differences,
     };
     Ok(serde_json::to_vec(&object)?)
 }

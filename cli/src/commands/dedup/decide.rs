@@ -41,7 +41,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
         let begin = work.state.done;
         let decided = match request.deciding {
             Deciding::Exact => exactly::decide(&mut dedup, work, &order, (begin, ranks))?,
-            by => decide(&mut dedup, work, &order, (begin, ranks.min(begin + CHUNK), by))?,
+            _ => decide((&mut dedup, request), work, &order, (begin, ranks.min(begin + CHUNK)))?,
         };
         let end = begin + decided.numbers.len() as u64;
         let DecidedRanks { numbers, verdicts: decided } = decided;
@@ -62,31 +62,40 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
 }
 
 fn decide(
-    dedup: &mut Dedup<'_>,
+    (dedup, request): (&mut Dedup<'_>, &Request<'_>),
     work: &Work,
     order: &Order,
-    (begin, end, by): (u64, u64, Deciding),
+    (begin, end): (u64, u64),
 ) -> Result<DecidedRanks, Failure> {
     let numbers: Vec<u64> = (begin..end).map(|rank| order.line(rank)).collect();
-    let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
+    let mut entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
     let (mut ranks, mut signatures) = (Vec::new(), Vec::new());
-    for (rank, Entry { kind, shingles, signature, .. }) in (begin..end).zip(entries) {
-        if kind == Kind::Document {
-            signatures.push(Signature::from_bytes(work.kept.params(), &signature, shingles)?);
+    for (rank, Entry { kind, shingles, signature, .. }) in (begin..end).zip(&mut entries) {
+        if *kind == Kind::Document {
+            let signature = std::mem::take(signature);
+            signatures.push(Signature::from_bytes(work.kept.params(), &signature, *shingles)?);
             ranks.push(rank);
         }
     }
-    let look_up = |some: &[Signature]| match by {
+    let look_up = |some: &[Signature]| match request.deciding {
         Deciding::Confirmed => dedup.look_up_candidates(some),
         _ => dedup.look_up(some),
     };
     let found: nearkin::Result<Vec<Vec<LookedUp>>> =
         signatures.par_chunks(BATCH_SIGNATURES).map(look_up).collect();
     let found = found?.concat();
-    let decided = if by == Deciding::Confirmed {
-        let sketcher = work.kept.sketcher();
-        let fetch = &mut |rank| {
-            Documents::new(&work.ledger, &sketcher).original(order.line(rank)).map(Some)
+    let decided = if request.deciding == Deciding::Confirmed {
+        let documents = Documents::new(work);
+        let fetch = &mut |rank: u64| {
+            let at = rank.checked_sub(begin).and_then(|at| usize::try_from(at).ok());
+            let (line, entry) = (order.line(rank), at.and_then(|at| entries.get(at)));
+            // What is fetched now is judged later, unless nothing is.
+            let document = if request.is_guarded() {
+                documents.detailed(line, entry)
+            } else {
+                documents.original(line)
+            };
+            document.map(Some)
         };
         dedup.decide_confirmed(&ranks, &signatures, &found, fetch)?
     } else {

@@ -5,6 +5,7 @@
 
 use nearkin::{Dedup, Error, Original, Sketcher};
 
+use super::held::Held;
 use super::ledger::{Entry, Kind, Ledger};
 use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::verdicts::Verdict;
@@ -23,15 +24,12 @@ const SHINGLES_MAX: u64 = 4 << 20;
 pub(super) struct Documents<'a> {
     ledger: &'a Ledger,
     sketcher: &'a Sketcher,
+    held: &'a Held,
 }
 
 impl<'a> Documents<'a> {
-    pub(super) fn new(ledger: &'a Ledger, sketcher: &'a Sketcher) -> Self {
-        Self { ledger, sketcher }
-    }
-
-    pub(super) fn sketcher(self) -> &'a Sketcher {
-        self.sketcher
+    pub(super) fn new(work: &'a Work) -> Self {
+        Self { ledger: &work.ledger, sketcher: &work.sketcher, held: &work.held }
     }
 
     /// The document of a line.
@@ -44,11 +42,19 @@ impl<'a> Documents<'a> {
         stored::original(self.sketcher, &content)
     }
 
-    /// The document of a line, with what can set it apart if it is a text.
-    pub(super) fn detailed(self, number: u64) -> nearkin::Result<Original> {
-        let entry = self.ledger.head(number).map_err(Error::other)?;
-        let content = self.ledger.content(&entry).map_err(Error::other)?;
-        stored::detailed(self.sketcher, &content)
+    /// The document of a line, with what can set it apart if it is a text. `entry` is that of the
+    /// line, if it is at hand.
+    pub(super) fn detailed(self, line: u64, entry: Option<&Entry>) -> nearkin::Result<Original> {
+        if let Some(document) = self.held.get(line) {
+            return Ok(document);
+        }
+        let content = match entry {
+            Some(entry) => self.ledger.content(entry),
+            None => self.ledger.head(line).and_then(|entry| self.ledger.content(&entry)),
+        };
+        let document = stored::detailed(self.sketcher, &content.map_err(Error::other)?)?;
+        self.held.put(line, &document);
+        Ok(document)
     }
 }
 
@@ -74,8 +80,7 @@ pub(super) fn decide(
         }
     }
     numbers.truncate(count);
-    let sketcher = work.kept.sketcher();
-    let documents = Documents::new(&work.ledger, &sketcher);
+    let documents = Documents::new(work);
     let ranked = |at: &usize| {
         interrupt::check()?;
         Ok((begin + *at as u64, documents.of_entry(&entries[*at])?))

@@ -27,9 +27,8 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let (suspects, count) = suspects(work, &order, (&decided, &mut judged))?;
     let (mut lines, mut verdicts) = (Vec::new(), Vec::new());
     let progress = Progress::start("judging", Unit::Documents, Some(count));
-    let sketcher = work.kept.sketcher();
-    let documents = Documents::new(&work.ledger, &sketcher);
-    let detailed = |rank: &u64| documents.detailed(order.line(*rank)).map(Some);
+    let documents = Documents::new(work);
+    let detailed = |rank: &u64| documents.detailed(order.line(*rank), None).map(Some);
     let mut judge =
         Judge::new(request.guard, request.alike, suspects).cancel_if(nearkin_kit::interrupt::came);
     judge.run(&mut |ranks| ranks.par_iter().map(detailed).collect(), &mut |rank, judgement| {

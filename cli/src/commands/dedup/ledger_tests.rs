@@ -103,7 +103,7 @@ fn outcomes_are_read_in_line_order() {
                 of_key: of.map_or(b"other".to_vec(), |_| key(number + 1)),
                 of,
                 cluster: None,
-                contents: None,
+                compared: None,
             }))
         }
         _ => LineOutcome::Kept,

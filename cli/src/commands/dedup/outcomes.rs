@@ -48,8 +48,8 @@ pub(super) struct Dropped {
     pub(super) of: Option<OfLine>,
     /// With `--cluster-field`: the cluster, unless that document is in the archive.
     pub(super) cluster: Option<Cluster>,
-    /// The contents of both, if they are stored.
-    pub(super) contents: Option<[Vec<u8>; 2]>,
+    /// The lines of both, if their contents are stored, and differ.
+    pub(super) compared: Option<[(u64, Entry); 2]>,
 }
 
 /// The line of a kept document that another line duplicates.
@@ -100,8 +100,8 @@ impl Outcomes {
         if matches!(verdict, Verdict::Kept | Verdict::Apart { .. }) {
             return Ok(LineOutcome::Kept);
         }
-        let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
-            self.head(ledger, number)?;
+        let entry = self.head(ledger, number)?;
+        let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } = entry;
         if kind == Kind::Blank {
             return Ok(LineOutcome::Kept);
         }
@@ -109,22 +109,21 @@ impl Outcomes {
         if kind == Kind::Skipped {
             return Ok(LineOutcome::Skipped { file, line, kind: key, reason: other });
         }
+        let mut compared = None;
         let (equal, of_key, of) = match verdict {
-            Verdict::Dropped { of, equal, .. } => {
-                let of = ledger.head(of)?;
+            Verdict::Dropped { of: of_number, equal, is_whole } => {
+                let of = ledger.head(of_number)?;
                 let of_line = OfLine { file: of.file, line: of.line, shingles: of.shingles };
-                (self.deciding.equal(equal), ledger.text(of.key)?, Some(of_line))
+                let of_key = ledger.text(of.key)?;
+                if !is_whole && self.deciding != Deciding::Estimate {
+                    compared = Some([(number, entry), (of_number, of)]);
+                }
+                (self.deciding.equal(equal), of_key, Some(of_line))
             }
             _ => (self.deciding.equal_to_archived(equal_rows), other, None),
         };
         let cluster = match (verdict, &self.clusters) {
             (Verdict::Dropped { of, .. }, Some(clusters)) => Some(clusters.of(of)),
-            _ => None,
-        };
-        let contents = match verdict {
-            Verdict::Dropped { of, is_whole: false, .. } if self.deciding != Deciding::Estimate => {
-                Some([ledger.content(&ledger.head(number)?)?, ledger.content(&ledger.head(of)?)?])
-            }
             _ => None,
         };
         Ok(LineOutcome::Dropped(Box::new(Dropped {
@@ -137,7 +136,7 @@ impl Outcomes {
             of_key,
             of,
             cluster,
-            contents,
+            compared,
         })))
     }
 

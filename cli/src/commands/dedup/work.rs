@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::DedupCounts;
 use super::deciding::Deciding;
+use super::held::Held;
 use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
@@ -217,6 +218,7 @@ pub(super) struct Work {
     pub(super) ledger: Ledger,
     /// Makes signatures and documents like those of the kept ones.
     pub(super) sketcher: Sketcher,
+    pub(super) held: Held,
     stored: Instant,
     /// The lock on the folder. It is taken before anything in the folder is read or deleted, and
     /// prevents a second run.
@@ -265,7 +267,8 @@ impl Work {
                 (Some(ledger), Some(state)) => {
                     output::note(format!("continuing the run in {}", folder.display()));
                     let (sketcher, stored) = (kept.sketcher(), Instant::now());
-                    return Ok(Self { folder, state, kept, ledger, sketcher, stored, lock });
+                    let held = Held::default();
+                    return Ok(Self { folder, state, kept, ledger, sketcher, held, stored, lock });
                 }
                 _ => output::note(format!(
                     "the run in {} had other input or options: starting from the beginning",
@@ -294,7 +297,8 @@ impl Work {
         packed::discard(&request.dropped);
         let (state, stored) = (State::new(plan), Instant::now());
         let sketcher = kept.sketcher();
-        Ok(Self { folder, state, kept, ledger, sketcher, stored, lock })
+        let held = Held::default();
+        Ok(Self { folder, state, kept, ledger, sketcher, held, stored, lock })
     }
 
     /// Whether this run has the given plan. Used to detect that the input has changed.

@@ -3,10 +3,11 @@
 
 use std::io;
 
-use nearkin::{Overlap, Sketcher};
+use nearkin::{Details, Overlap};
 use serde::Serialize;
 
 use super::deciding::Equal;
+use super::ledger::Entry;
 use super::outcomes::{Dropped, LineOutcome, Outcomes};
 use super::packed::{self, Packed};
 use super::read;
@@ -71,12 +72,25 @@ struct SharedShingles {
     shared: u32,
 }
 
-/// What two stored texts differ in; `None` for sets.
+/// What two lines differ in; `None` for sets.
 pub(super) fn differences(
-    sketcher: &Sketcher,
-    [here, there]: &[Vec<u8>; 2],
-) -> Option<Differences> {
-    Some(Differences::between(sketcher, stored::text(here)?, stored::text(there)?))
+    work: &Work,
+    lines: &[(u64, Entry); 2],
+) -> io::Result<Option<Differences>> {
+    let mut held = [None, None];
+    let mut read = [Vec::new(), Vec::new()];
+    for (at, (line, entry)) in lines.iter().enumerate() {
+        held[at] = work.held.get(*line);
+        if held[at].is_none() {
+            read[at] = work.ledger.content(entry)?;
+        }
+    }
+    let text = |at: usize| match &held[at] {
+        Some(document) => document.details().map(Details::text),
+        None => stored::text(&read[at]),
+    };
+    let (Some(here), Some(there)) = (text(0), text(1)) else { return Ok(None) };
+    Ok(Some(Differences::between(&work.sketcher, here, there)))
 }
 
 /// An entry of DROPPED: a line that could not be compared.
@@ -288,7 +302,7 @@ pub(super) fn reason(
 }
 
 fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io::Result<Vec<u8>> {
-    let Dropped { file, line, key, shingles, repetitive, equal, of_key, of, cluster, contents } =
+    let Dropped { file, line, key, shingles, repetitive, equal, of_key, of, cluster, compared } =
         duplicate;
     let of_shingles = match (of, &request.archive) {
         (Some(of), _) => of.shingles,
@@ -305,7 +319,10 @@ fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io
             Some(SharedShingles { shingles: *shingles, of_shingles, shared: *shared })
         }
     };
-    let differences = contents.as_ref().and_then(|contents| differences(&work.sketcher, contents));
+    let differences = match compared {
+        Some(compared) => differences(work, compared)?,
+        None => None,
+    };
     let object = DroppedObject {
         key: self::key(key),
         file: name(request, *file),
