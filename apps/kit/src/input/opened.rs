@@ -103,10 +103,19 @@ pub fn patient(options: Options) -> Options {
 }
 
 /// Writes what is in memory to segments, and closes the index. (A handle that shares an index
-/// leaves it in the log.)
+/// leaves it in the log, as this one does if another process keeps the index to itself now.)
 pub fn flush_and_close(index: Index) -> nearkin::Result<()> {
-    index.flush()?;
+    flush_unless_locked(&index)?;
     index.close()
+}
+
+/// Writes what is in memory to segments, unless another process keeps the index to itself now:
+/// what is in memory is in the log, too.
+pub fn flush_unless_locked(index: &Index) -> nearkin::Result<()> {
+    match index.flush() {
+        Err(error) if error.kind() == ErrorKind::Locked => Ok(()),
+        ended => ended,
+    }
 }
 
 /// Opens or creates an index. If its file system does not support memory maps, opens it without

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nearkin::{ErrorKind, Index};
+use nearkin_kit::input::opened;
 
 use super::followed::{Currency, judge};
 
@@ -52,20 +53,24 @@ impl Refreshed {
         &self.index
     }
 
-    /// How current the state is, if the last refresh failed.
+    /// How current the state is, if the last refresh failed or has not ended for long.
     pub(super) fn currency(&self) -> Option<Currency> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let (kind, message) = last.failure.clone()?;
-        let age = last.succeeded.elapsed();
         // If the folder was moved, the server still is one of its writers.
-        let kind = Some(kind).filter(|kind| *kind != ErrorKind::Mismatch)?;
-        let (is_stale, failure) = judge(age, Some(kind), Some(message));
-        Some(Currency { age, failure, is_stale })
+        let failure = last.failure.clone().filter(|(kind, _)| *kind != ErrorKind::Mismatch);
+        let (kind, message) = failure.unzip();
+        let age = last.succeeded.elapsed();
+        let (is_stale, failure) = match (kind, &last.failure) {
+            (None, Some(_)) => (false, None),
+            _ => judge(age, kind, message),
+        };
+        failure.is_some().then_some(Currency { age, failure, is_stale })
     }
 
     /// Flushes and closes the index.
     pub(super) fn close(self) -> nearkin::Result<()> {
-        self.index.flush()?;
-        self.index.shutdown()
+        let flushed = opened::flush_unless_locked(&self.index);
+        self.index.shutdown()?;
+        flushed
     }
 }

@@ -9,7 +9,7 @@ use nearkin_kit::args::machine;
 
 /// Maximum size of all documents that stay in memory, in bytes.
 const HELD_BYTES_MAX: usize = 256 << 20;
-/// Approximate memory of a document without its shingles and its text, in bytes.
+/// Approximate memory of a document without its signature, shingles and text, in bytes.
 const DOCUMENT_BYTES: usize = 400;
 
 /// Documents that one pass made and the next ones need, by their lines. Those that do not fit are
@@ -30,7 +30,8 @@ impl Held {
 
     pub(super) fn put(&self, line: u64, document: &Original) {
         let details = document.details().map_or(0, Details::bytes);
-        let bytes = size_of_val(document.shingle_hashes()) + details + DOCUMENT_BYTES;
+        let signature = document.signature().as_bytes().len();
+        let bytes = size_of_val(document.shingle_hashes()) + details + signature + DOCUMENT_BYTES;
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if held.bytes + bytes <= machine::memory_part(8, HELD_BYTES_MAX) {
             held.bytes += bytes;

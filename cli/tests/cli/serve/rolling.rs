@@ -45,7 +45,7 @@ fn two_servers_write_to_one_folder_and_see_each_other() {
 #[test]
 fn a_rolling_restart_fails_no_request_and_loses_nothing() {
     let scratch = Scratch::with_licences();
-    let server = Server::start(&scratch, &[]);
+    let server = Server::start(&scratch, &["--drain", "2"]);
     let address = Mutex::new(server.address);
     let (is_over, next) = (AtomicBool::new(false), AtomicU64::new(0));
     let client = || {
@@ -67,11 +67,11 @@ fn a_rolling_restart_fails_no_request_and_loses_nothing() {
             scope.spawn(client);
         }
         for _ in 0..3 {
-            let new = Server::start(&scratch, &[]);
+            let new = Server::start(&scratch, &["--drain", "2"]);
             new.ask("GET", "/health", None).has(200);
             *address.lock().unwrap() = new.address;
             thread::sleep(Duration::from_millis(100));
-            // It answers what was sent to it, for a second.
+            // It answers what is sent to it for two seconds more.
             let drained = std::mem::replace(&mut old, new);
             drained.stop();
         }
