@@ -28,7 +28,8 @@ impl Dedup<'_> {
     /// Copies of one document cost one comparison each. Documents that share a template are all
     /// candidates of each other. If there are many of them, those that share too few rare shingles
     /// are left out before they are compared; this takes about 40 bytes for each shingle of the
-    /// kept documents, and ends at 256 MiB.
+    /// kept documents. It ends at 256 MiB, those of the documents given together included, and where
+    /// shingles are so frequent that it saves nothing.
     ///
     /// # Errors
     ///
@@ -64,8 +65,8 @@ impl Dedup<'_> {
         let wide = self.alike.for_verification();
         let signatures: Vec<Signature> =
             documents.iter().map(|(_, document)| document.signature().clone()).collect();
-        let shingles = documents.iter().map(|(_, one)| one.shingle_hashes().len()).sum();
-        if self.crowd.as_ref().is_some_and(|crowd| !crowd.has_room(documents.len(), shingles)) {
+        let bytes = documents.iter().map(|(_, one)| FormIndex::bytes_of(one)).sum();
+        if self.crowd.as_ref().is_some_and(|crowd| !crowd.has_room(bytes) || crowd.is_slow()) {
             (self.crowd, self.excess) = (None, None);
         }
         let stored = if self.crowd.is_some() {
@@ -101,7 +102,7 @@ impl Dedup<'_> {
             decided.push(duplicate);
             if self.crowd.is_none() && self.excess.is_some_and(|excess| excess > EXCESS_MAX) {
                 let kept = fresh.kept().map(|at| &documents[at]);
-                self.crowd = self.gather(kept, (documents.len(), shingles), fetch)?;
+                self.crowd = self.gather(kept, bytes, fetch)?;
                 self.excess = self.crowd.is_some().then_some(0);
             }
         }
@@ -109,21 +110,21 @@ impl Dedup<'_> {
         Ok(decided)
     }
 
-    /// All kept documents, those of this batch among them; `None` if there are too many, with as
-    /// many more as the batch has, or if their shingles do not make candidates fewer.
+    /// All kept documents, those of this batch among them; `None` if there are too many, with the
+    /// bytes of the whole batch, or if their shingles do not make candidates fewer.
     fn gather<'d>(
         &mut self,
         fresh: impl Iterator<Item = &'d (u64, Original)>,
-        (documents, shingles): (usize, usize),
+        bytes: usize,
         fetch: &mut FetchByRank<'_>,
     ) -> Result<Option<FormIndex>> {
         let least = self.alike.least();
         let mut crowd = FormIndex::new(least);
         let snapshot = self.kept.snapshot();
-        let stored = usize::try_from(snapshot.len()).unwrap_or(usize::MAX);
+        let stored = FormIndex::bytes_of_documents(snapshot.len());
         if self.alike.asks_for_containment()
             || least < LEAST_IN_CROWD
-            || !crowd.has_room(documents.saturating_add(stored), shingles)
+            || !crowd.has_room(bytes.saturating_add(stored))
         {
             return Ok(None);
         }
@@ -134,7 +135,7 @@ impl Dedup<'_> {
         })?;
         for rank in ranks {
             self.go_on()?;
-            if !crowd.has_room(documents, shingles) {
+            if !crowd.has_room(bytes) {
                 return Ok(None);
             }
             crowd.keep(rank, Original::clone(&*self.cache.get(rank, fetch)?));

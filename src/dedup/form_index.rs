@@ -3,16 +3,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::Original;
 use crate::keyed::RandomState;
+use crate::{Details, Original};
 
 /// Maximum size in bytes.
 const BYTES_MAX: usize = small!(form_index::BYTES_MAX, 256 << 20);
-/// Approximate memory for a shingle of a document, and for a document beside its shingles.
+/// Approximate memory for a shingle of a document, and for a document beside what varies.
 const SHINGLE_BYTES: usize = 40;
 const DOCUMENT_BYTES: usize = 512;
 /// Documents that are compared whatever they share, so that fewer shingles are looked up.
 const FEW: usize = 16;
+/// Number of entries that a search reads at most, on average, where it saves comparisons.
+const STEPS_MAX: u64 = small!(form_index::STEPS_MAX, 8_192);
+/// Number of searches from which on that average counts.
+const SEARCHES_MIN: u64 = small!(form_index::SEARCHES_MIN, 256);
 /// Marks the end of a list.
 const NONE: u32 = u32::MAX;
 
@@ -40,26 +44,54 @@ pub(super) struct FormIndex {
     shared: Vec<u32>,
     /// The minimum similarity.
     least: f64,
+    bytes: usize,
+    /// Number of searches, and of the entries that they have read.
+    searches: u64,
+    steps: u64,
 }
 
 impl FormIndex {
     /// `least` is above 0.
     pub(super) fn new(least: f64) -> Self {
-        let (documents, lists, entries) = (Vec::new(), HashMap::default(), Vec::new());
-        Self { documents, lists, entries, sizes: BTreeSet::new(), shared: Vec::new(), least }
+        Self {
+            documents: Vec::new(),
+            lists: HashMap::default(),
+            entries: Vec::new(),
+            sizes: BTreeSet::new(),
+            shared: Vec::new(),
+            least,
+            bytes: 0,
+            searches: 0,
+            steps: 0,
+        }
     }
 
-    /// Whether there is room for so many more documents and shingles.
-    pub(super) fn has_room(&self, documents: usize, shingles: usize) -> bool {
-        let documents = self.documents.len().saturating_add(documents);
-        let shingles = self.entries.len().saturating_add(shingles);
-        let bytes = documents.saturating_mul(DOCUMENT_BYTES);
-        bytes.saturating_add(shingles.saturating_mul(SHINGLE_BYTES)) <= BYTES_MAX
+    /// The approximate memory of a document, in bytes.
+    pub(super) fn bytes_of(document: &Original) -> usize {
+        let varying =
+            document.signature().as_bytes().len() + document.details().map_or(0, Details::bytes);
+        DOCUMENT_BYTES + SHINGLE_BYTES * document.shingle_hashes().len() + varying
+    }
+
+    /// The least memory of so many documents, in bytes.
+    pub(super) fn bytes_of_documents(count: u64) -> usize {
+        usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(DOCUMENT_BYTES)
+    }
+
+    /// Whether there is room for so many more bytes.
+    pub(super) fn has_room(&self, more: usize) -> bool {
+        self.bytes.saturating_add(more) <= BYTES_MAX
+    }
+
+    /// Whether searches read so many entries that they save nothing: no shingles are rare.
+    pub(super) fn is_slow(&self) -> bool {
+        self.searches >= SEARCHES_MIN && self.steps / self.searches > STEPS_MAX
     }
 
     /// Adds a kept document.
     pub(super) fn keep(&mut self, rank: u64, document: Original) {
         let number = u32::try_from(self.documents.len()).unwrap_or(NONE);
+        self.bytes += Self::bytes_of(&document);
         for shingle in document.shingle_hashes() {
             let list = self.lists.entry(*shingle).or_insert(List { count: 0, last: NONE });
             let at = u32::try_from(self.entries.len()).unwrap_or(NONE);
@@ -90,6 +122,7 @@ impl FormIndex {
         // From this size on, a document without a shared shingle is not similar enough.
         let enough =
             |looked_up: usize, other| ((size - looked_up) as f64) < needed(least, size, other);
+        self.searches += 1;
         let mut touched = Vec::new();
         let (mut looked_up, mut more) = (missing, 0);
         for list in &lists {
@@ -104,6 +137,7 @@ impl FormIndex {
             let mut at = list.last;
             while let Some((number, before)) = self.entries.get(at as usize).copied() {
                 at = before;
+                self.steps += 1;
                 let shared = &mut self.shared[number as usize];
                 if *shared == 0 {
                     touched.push(number);
@@ -209,6 +243,7 @@ mod tests {
             crowd.keep(rank.into(), document);
         }
         assert!(candidates < 400 * 2 * FEW, "{candidates}");
-        assert!(FormIndex::new(0.7).has_room(1, 1) && !crowd.has_room(1, usize::MAX));
+        assert!(FormIndex::new(0.7).has_room(1) && !crowd.has_room(usize::MAX));
+        assert!(crowd.bytes > 400 * 117 * SHINGLE_BYTES && !crowd.is_slow());
     }
 }

@@ -325,7 +325,9 @@ impl Judge {
         let mut rest = other;
         let is_shared = |run: &&u64| {
             rest = &rest[rest.iter().take_while(|next| next < run).count()..];
-            rest.first() == Some(run)
+            let found = rest.first() == Some(run);
+            rest = &rest[usize::from(found)..];
+            found
         };
         let shared: Vec<u64> = one.iter().filter(is_shared).copied().collect();
         let alone = alone([one, other].map(|runs| (runs.len() - shared.len()) as f64), one.len());

@@ -66,10 +66,12 @@ table! {
     }
     form_index {
         BYTES_MAX: usize = 300 << 10;
+        STEPS_MAX: u64 = 400;
+        SEARCHES_MIN: u64 = 40;
     }
     exact {
-        USUAL: usize = 4;
-        EXCESS_MAX: usize = 40;
+        USUAL: usize = 0;
+        EXCESS_MAX: usize = 2;
     }
     crowd {
         CROWD_MIN: u32 = 6;

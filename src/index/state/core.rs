@@ -29,8 +29,8 @@ use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// An open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, then the lock of
-/// the memtable.
+/// An open index. Lock order: `compaction`, `expiry`, the queue for a turn, `writer`, the follower,
+/// `group`, `view`, then the lock of the memtable.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) names: Names,
