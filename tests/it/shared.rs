@@ -31,9 +31,10 @@ fn the_shared_writer() {
     println!("\nopened");
     let begun = Instant::now();
     let say = |line: String| writeln!(std::io::stdout().lock(), "{line}").unwrap();
-    for at in 0..documents {
-        if kind == "paced" {
-            // `documents` a second, in a hundred batches.
+    let is_paced = kind == "paced";
+    for at in 0..if is_paced { u32::MAX } else { documents } {
+        if is_paced {
+            // `documents` a second, in a hundred batches, until the process is killed.
             let part = documents / 100;
             let keys = (0..part).map(|number| at * part + number);
             let batch = keys.fold(Batch::new(), |batch, number| {
@@ -250,6 +251,7 @@ fn queries_beside_writers() {
             let (begun, mut refreshed) = (Instant::now(), Instant::now());
             let (mut queries, mut looks) = (Vec::new(), Vec::new());
             let mut random = Random(1);
+            refresh();
             let before = snapshot().change();
             while begun.elapsed() < limit {
                 if refreshed.elapsed() > Duration::from_millis(20) {
