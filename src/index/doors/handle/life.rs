@@ -127,7 +127,8 @@ impl Index {
     }
 
     /// Closes the index: flushes, so that reopening replays and writes nothing. Writes nothing if
-    /// the handle wrote nothing; does nothing after [`Index::shutdown`].
+    /// the handle wrote nothing; does nothing after [`Index::shutdown`]. With
+    /// [`Options::shared`](crate::Options::shared) it does not flush: other processes go on.
     ///
     /// # Errors
     ///
