@@ -5,7 +5,7 @@
 //! here: locks, condition variables, channels, threads, and atomics that order memory. A direct use
 //! of `std` needs one of two reasons: only one thread uses the primitive (the catalog's backend
 //! during a commit), or a race only costs time (the bits of verified blocks, the choice of a copy
-//! of the view). This module contains re-exports only.
+//! of the view). This module contains re-exports, and a sleep.
 //!
 //! In the explorer, condition variables have no timeouts and no spurious wake-ups, sleep only
 //! yields, and all atomics are sequentially consistent.
@@ -21,7 +21,15 @@ mod chosen {
 mod chosen {
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic, mpsc};
     pub(crate) use shuttle::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-    pub(crate) use shuttle::thread;
+
+    pub(crate) mod thread {
+        pub(crate) use shuttle::thread::*;
+
+        /// Lets others run: the explorer's own lets the same thread go on for ever.
+        pub(crate) fn sleep(_: std::time::Duration) {
+            yield_now();
+        }
+    }
 }
 
 pub(crate) use chosen::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -168,6 +168,9 @@ fn try_compact_all(
     for group in groups {
         *slot = begin_compaction(core, &mut *core.to_write()?, &group)?;
         if slot.is_none() {
+            if !core.state().segments.iter().any(|segment| group.contains(&segment.number())) {
+                continue;
+            }
             let what = "another process compacts the index; try again later";
             return Err(Error::about(ErrorKind::Locked, core.names.root(), what));
         }
@@ -182,8 +185,8 @@ fn try_compact_all(
     Ok(())
 }
 
-/// Starts a compaction of the chosen segments. `None` if another process compacts, or did so since
-/// they were chosen.
+/// Starts a compaction of the chosen segments that are still there. `None` if there is none, or if
+/// another process compacts.
 fn begin_compaction(
     core: &Core,
     writer: &mut Writer,
@@ -206,8 +209,8 @@ fn begin_compaction(
             base += ranks.live();
         }
     }
-    if inputs.len() < chosen.len() {
-        // Another process has merged them since they were chosen.
+    if inputs.is_empty() {
+        // Since they were chosen, another process has merged them, or all their documents have died.
         return Ok(None);
     }
     let merge = if base == 0 {
