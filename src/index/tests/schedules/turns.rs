@@ -3,16 +3,19 @@
 use super::explore;
 use super::world::{World, options};
 use crate::Options;
-use crate::sync::thread;
+use crate::sync::unexplored::{AtomicU64, Ordering};
+use crate::sync::{Arc, thread};
 
-/// A handle that ends its turn with each call.
-fn shared() -> Options {
-    options().shared(true)
+/// A handle that ends its turn with each call. Each draws salts of its own, as processes do.
+fn shared(handle: u64) -> Options {
+    let random = AtomicU64::new(handle << 48);
+    let random = Arc::new(move || random.fetch_add(0x9E37_79B9, Ordering::Relaxed));
+    Options { random, ..options().shared(true) }
 }
 
 /// Two threads of one handle, and one of another.
 pub(super) fn two_handles(world: &World) {
-    let (one, other) = (world.open(shared()), world.open(shared()));
+    let (one, other) = (world.open(shared(1)), world.open(shared(2)));
     thread::scope(|scope| {
         scope.spawn(|| {
             world.must_write(&one, &[("a", Some(5))]);
@@ -32,7 +35,7 @@ pub(super) fn two_handles(world: &World) {
 
 /// One handle flushes, and one compacts, while a third writes and is refreshed.
 fn three_handles_that_merge(world: &World) {
-    let handles = [(); 3].map(|()| world.open(shared()));
+    let handles = [1, 2, 3].map(|handle| world.open(shared(handle)));
     let [one, other, third] = &handles;
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -46,7 +49,8 @@ fn three_handles_that_merge(world: &World) {
         scope.spawn(|| {
             world.must_write(third, &[("c", None)]);
             third.refresh().expect("a sound disk");
-            world.read(third, 1);
+            // Other handles may remove its files, which it has open.
+            world.look(&third.snapshot());
         });
     });
     for handle in handles {
@@ -57,7 +61,7 @@ fn three_handles_that_merge(world: &World) {
 
 /// Equal newcomers at two handles: one is admitted.
 fn newcomers(world: &World) {
-    let (one, other) = (world.open(shared()), world.open(shared()));
+    let (one, other) = (world.open(shared(1)), world.open(shared(2)));
     let mut admitted = [false; 2];
     let [first, second] = &mut admitted;
     thread::scope(|scope| {
