@@ -28,7 +28,7 @@ impl Dedup<'_> {
     /// Copies of one document cost one comparison each. Documents that share a template are all
     /// candidates of each other. If there are many of them, those that share too few rare shingles
     /// are left out before they are compared; this takes about 40 bytes for each shingle of the
-    /// kept documents. It ends at 256 MiB, those of the documents given together included, and where
+    /// kept documents. It ends at 256 MiB, with those of the documents given together, and where
     /// shingles are so frequent that it saves nothing.
     ///
     /// # Errors

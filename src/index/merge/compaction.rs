@@ -210,7 +210,7 @@ fn begin_compaction(
         }
     }
     if inputs.is_empty() {
-        // Since they were chosen, another process has merged them, or all their documents have died.
+        // Another process has merged them meanwhile, or their documents have died.
         return Ok(None);
     }
     let merge = if base == 0 {
