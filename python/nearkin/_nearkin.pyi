@@ -666,7 +666,8 @@ class Index(Readable[_K]):
         """Sees what other processes have written through handles with shared=True. Returns whether there
         was anything new."""
     def refresh_until(self, change: int, wait: float | datetime.timedelta) -> bool:
-        """Refreshes until the change of this number is there, at most this long. Returns whether it is."""
+        """Refreshes until the change of this number is visible, for at most ``wait`` (seconds or a
+        timedelta). Returns whether it is."""
     def sync(self) -> int:
         """Makes all earlier writes durable. Returns the number of the last durable change. A Reader that
         is refreshed afterwards sees them; without it, after about a second."""

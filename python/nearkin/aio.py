@@ -196,6 +196,7 @@ class Index(_Readable[_nearkin.Index]):
     clear = _awaited(_nearkin.Index.clear)
     insert = _awaited(_nearkin.Index.insert)
     refresh = _awaited(_nearkin.Index.refresh)
+    refresh_until = _awaited(_nearkin.Index.refresh_until)
     remove = _awaited(_nearkin.Index.remove)
     remove_before = _awaited(_nearkin.Index.remove_before)
     remove_prefix = _awaited(_nearkin.Index.remove_prefix)

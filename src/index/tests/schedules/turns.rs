@@ -33,32 +33,6 @@ pub(super) fn two_handles(world: &World) {
     world.check_reopened();
 }
 
-/// One handle flushes, and one compacts, while a third writes and is refreshed.
-fn three_handles_that_merge(world: &World) {
-    let handles = [1, 2, 3].map(|handle| world.open(shared(handle)));
-    let [one, other, third] = &handles;
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            world.must_write(one, &[("a", Some(5))]);
-            one.flush().expect("a sound disk");
-        });
-        scope.spawn(|| {
-            world.must_write(other, &[("b", Some(6)), ("d", Some(1))]);
-            other.compact().expect("a sound disk");
-        });
-        scope.spawn(|| {
-            world.must_write(third, &[("c", None)]);
-            third.refresh().expect("a sound disk");
-            // Other handles may remove its files, which it has open.
-            world.look(&third.snapshot());
-        });
-    });
-    for handle in handles {
-        handle.close().expect("a sound disk");
-    }
-    world.check_reopened();
-}
-
 /// Equal newcomers at two handles: one is admitted.
 fn newcomers(world: &World) {
     let (one, other) = (world.open(shared(1)), world.open(shared(2)));
@@ -78,6 +52,5 @@ fn newcomers(world: &World) {
 #[test]
 fn handles_hand_over_in_any_order() {
     explore("two handles", two_handles);
-    explore("three handles that merge", three_handles_that_merge);
     explore("newcomers at two handles", newcomers);
 }
