@@ -248,7 +248,7 @@ impl World {
     }
 
     /// Reads everything that a snapshot shows.
-    fn look(&self, snapshot: &Snapshot) {
+    pub(super) fn look(&self, snapshot: &Snapshot) {
         match ScheduleSeen::by(snapshot) {
             Ok(seen) => self.judge_mut(|judge| judge.seen.push(seen)),
             Err(error) => self.problems.say(format!("a look: {error:?}")),
