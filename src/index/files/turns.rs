@@ -22,9 +22,6 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a shared handle waits for its turn, unless the options say otherwise.
-const WAIT: Duration = Duration::from_secs(60);
-
 /// Opens an index that other processes write, too.
 pub(crate) fn open_shared(
     storage: &Arc<dyn Storage>,
@@ -52,7 +49,7 @@ pub(crate) fn open_or_create_shared(
     options: &Options,
 ) -> Result<Core> {
     let begun = Instant::now();
-    let wait = options.lock_wait.unwrap_or(WAIT);
+    let wait = options.patience();
     let core = loop {
         let opened = open_shared(storage, dir, options);
         let kind = |result: &Result<Core>| result.as_ref().err().map(Error::kind);
@@ -61,8 +58,13 @@ pub(crate) fn open_or_create_shared(
         } else {
             opened
         };
-        // Another process has created it since, or is about to.
-        let is_early = matches!(kind(&tried), Some(ErrorKind::Exists | ErrorKind::Locked));
+        // Another process has created it since, or is about to: with a time to wait, the creation
+        // has waited already.
+        let is_early = match kind(&tried) {
+            Some(ErrorKind::Exists) => true,
+            Some(ErrorKind::Locked) => options.lock_wait.is_none(),
+            _ => false,
+        };
         let waited = begun.elapsed();
         if !is_early || waited >= wait || options.gives_up(waited) {
             break tried?;
@@ -112,7 +114,7 @@ fn begin(core: &Core, wait: Wait) -> Result<bool> {
         Wait::Patiently => {
             commit::refuse_if_shut_down(core)?;
             // The time behind other threads of this process counts, too.
-            let wait = core.options.lock_wait.unwrap_or(WAIT).saturating_sub(begun.elapsed());
+            let wait = core.options.patience().saturating_sub(begun.elapsed());
             // A handle that is closed waits for its maintenance.
             let ends = |waited| core.wakeup.stopping() || core.options.gives_up(waited);
             folder::take_lock(&*core.storage, &core.names, wait, &ends).map(Some)

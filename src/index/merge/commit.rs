@@ -54,6 +54,11 @@ pub(crate) fn refuse_if_stopped(core: &Core) -> Result<()> {
             None => return Err(crate::io_error("look at the lock of", core.names.root(), error)),
         }
     }
+    refuse_if_noted(core)
+}
+
+/// Like [`refuse_if_stopped`], for a caller that has just looked at the lock.
+pub(crate) fn refuse_if_noted(core: &Core) -> Result<()> {
     match &core.group.lock().stopped {
         None => Ok(()),
         Some(stopped) => Err(stopped.refusal(core.names.root())),

@@ -18,10 +18,14 @@ use crate::index::state::versions::LiveSegment;
 use crate::memtable::Step;
 use crate::segment::Bits;
 use crate::storage::lock::Lock;
-use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
+use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError, thread};
 use crate::{Error, ErrorKind, OrIo, Progress, Result};
 use std::io;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Time between two looks whether another process still compacts.
+const CLAIM_PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) fn compaction(core: &Core) -> MutexGuard<'_, Option<Compaction>> {
     core.compaction.lock().unwrap_or_else(PoisonError::into_inner)
@@ -166,14 +170,7 @@ fn try_compact_all(
         policy::choose_all(&writer.catalog.row().segments, core.options.segment_docs_max)
     };
     for group in groups {
-        *slot = begin_compaction(core, &mut *core.to_write()?, &group)?;
-        if slot.is_none() {
-            if !core.state().segments.iter().any(|segment| group.contains(&segment.number())) {
-                continue;
-            }
-            let what = "another process compacts the index; try again later";
-            return Err(Error::about(ErrorKind::Locked, core.names.root(), what));
-        }
+        *slot = begin_awaited(core, &group)?;
         while let Some(compaction) = &*slot {
             if core.report(|| progress(compaction.progress())).is_break() {
                 abandon(core, &mut slot);
@@ -183,6 +180,25 @@ fn try_compact_all(
         }
     }
     Ok(())
+}
+
+/// Like [`begin_compaction`], but waits for another process that compacts. `None` if no segment is
+/// left.
+fn begin_awaited(core: &Core, chosen: &[u64]) -> Result<Option<Compaction>> {
+    let begun = Instant::now();
+    loop {
+        let compaction = begin_compaction(core, &mut *core.to_write()?, chosen)?;
+        let is_left = |live: &Arc<LiveSegment>| chosen.contains(&live.number());
+        if compaction.is_some() || !core.state().segments.iter().any(is_left) {
+            return Ok(compaction);
+        }
+        let waited = begun.elapsed();
+        if waited >= core.options.patience() || core.options.gives_up(waited) {
+            let what = "another process compacts the index; try again later";
+            return Err(Error::about(ErrorKind::Locked, core.names.root(), what));
+        }
+        thread::sleep(CLAIM_PAUSE);
+    }
 }
 
 /// Starts a compaction of the chosen segments that are still there. `None` if there is none, or if

@@ -8,6 +8,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long a shared handle waits for other processes, unless the options say otherwise.
+const SHARED_WAIT: Duration = Duration::from_secs(60);
+
 /// What `Ok` of a write promises, if the device honours a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -378,8 +381,8 @@ impl Options {
     }
 
     /// How long an opening waits for the lock of the index before it fails with `Locked`, and a
-    /// shared handle for its turn. Default: an opening does not wait; a shared handle waits a
-    /// minute for its turn.
+    /// shared handle for its turn, or `compact` for the compaction of another process. Default: an
+    /// opening does not wait; a shared handle waits a minute.
     ///
     /// The wait is a series of looks, at most 10 ms apart. Applies to `create`, `open`,
     /// `open_or_create` and `backup` as well.
@@ -400,6 +403,11 @@ impl Options {
     ) -> Self {
         self.on_wait = Some(Arc::new(waits));
         self
+    }
+
+    /// How long a shared handle waits for other processes.
+    pub(crate) fn patience(&self) -> Duration {
+        self.lock_wait.unwrap_or(SHARED_WAIT)
     }
 
     /// Whether a call that has waited this long for the lock is to end.

@@ -340,6 +340,68 @@ fn a_wait_is_told_of_and_can_be_ended() {
     shared.insert("1", &signature(&params(), 1)).unwrap();
 }
 
+/// A call waits for its turn no longer because other threads of the process wait for it, too.
+#[test]
+fn threads_of_one_handle_wait_for_a_turn_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let keeps = Index::create(&dir, &params(), Options::default()).unwrap();
+    let shared = Index::open(&dir, by_turns().lock_wait(Duration::from_secs(2))).unwrap();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for number in 0..8_u8 {
+            let shared = &shared;
+            scope.spawn(move || {
+                let refused = shared.insert([number], &signature(&params(), number));
+                assert_eq!(refused.unwrap_err().kind(), ErrorKind::Locked);
+            });
+        }
+    });
+    assert!(begun.elapsed() < Duration::from_secs(8), "one after the other");
+    keeps.close().unwrap();
+}
+
+/// A compaction that is asked for waits for the one of another process.
+#[test]
+fn a_compaction_waits_for_another_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let one = Index::create(&dir, &params(), by_turns()).unwrap();
+    for part in [1, 2] {
+        one.insert([part], &signature(&params(), part)).unwrap();
+        one.flush().unwrap();
+    }
+    let other = std::fs::File::create(dir.join("segments").join("merging.lock")).unwrap();
+    other.lock().unwrap();
+    std::thread::scope(|scope| {
+        let compacted = scope.spawn(|| one.compact());
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!compacted.is_finished(), "it did not wait");
+        drop(other);
+        compacted.join().unwrap().unwrap();
+    });
+    assert_eq!(one.stats().unwrap().segments, 1);
+}
+
+/// An end of the wait that is said once is heard.
+#[test]
+fn an_opening_that_would_create_does_not_wait_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    std::fs::create_dir_all(&dir).unwrap();
+    let lock = std::fs::File::create(dir.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let calls = AtomicU64::new(0);
+    let once = by_turns().lock_wait(Duration::from_secs(60)).on_wait(move |_| {
+        let is_first = calls.fetch_add(1, Ordering::Relaxed) == 0;
+        if is_first { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let begun = Instant::now();
+    let refused = Index::open_or_create(&dir, &params(), once).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Locked, "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "it waited on");
+}
+
 #[test]
 fn a_handle_whose_folder_was_removed_is_closed() {
     let folder = tempfile::tempdir().unwrap();

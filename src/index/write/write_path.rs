@@ -178,7 +178,8 @@ pub(crate) fn append(
 pub(crate) fn settle(core: &Core, change: u64) -> Result<()> {
     commit::settle(core, change)?;
     if core.sharing.is_some()
-        && let Err(error) = note_horizon(core)
+        && core.group.horizon_is_news()
+        && let Err(error) = note_horizon_in(core, &mut core.writer())
     {
         // The change is durable; only others see it later.
         core.wakeup.note_failure(Some(format!("{error:?}")));
@@ -193,15 +194,18 @@ pub(crate) fn note_horizon(core: &Core) -> Result<bool> {
     if !core.group.horizon_is_news() {
         return Ok(false);
     }
-    note_horizon_in(core, &mut core.writer())
+    let mut writer = core.writer();
+    commit::refuse_if_stopped(core)?;
+    note_horizon_in(core, &mut writer)
 }
 
-/// Like [`note_horizon`], for a caller that holds the write lock.
+/// Like [`note_horizon`], for a caller that holds the write lock and has just looked at the lock of
+/// the folder.
 pub(crate) fn note_horizon_in(core: &Core, writer: &mut Writer) -> Result<bool> {
     if !core.group.horizon_is_news() {
         return Ok(false);
     }
-    commit::refuse_if_stopped(core)?;
+    commit::refuse_if_noted(core)?;
     let mut record = RecordBuilder::new();
     let bytes = record.record_bytes();
     if !writer.wal.as_ref().is_some_and(|wal| wal.has_room(bytes, Reserve::Kept)) {

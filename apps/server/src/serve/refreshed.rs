@@ -28,6 +28,19 @@ struct Last {
     failure: Option<(ErrorKind, String)>,
 }
 
+impl Last {
+    fn currency(&self) -> Option<Currency> {
+        // If the folder was moved, the server still is one of its writers.
+        if matches!(&self.failure, Some((ErrorKind::Mismatch, _))) {
+            return None;
+        }
+        let (kind, message) = self.failure.clone().unzip();
+        let age = self.succeeded.elapsed();
+        let (is_stale, failure) = judge(age, kind, message);
+        failure.is_some().then_some(Currency { age, failure, is_stale })
+    }
+}
+
 impl Refreshed {
     pub(super) fn new(index: Index) -> std::io::Result<Self> {
         let index = Arc::new(index);
@@ -55,16 +68,7 @@ impl Refreshed {
 
     /// How current the state is, if the last refresh failed or has not ended for long.
     pub(super) fn currency(&self) -> Option<Currency> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // If the folder was moved, the server still is one of its writers.
-        let failure = last.failure.clone().filter(|(kind, _)| *kind != ErrorKind::Mismatch);
-        let (kind, message) = failure.unzip();
-        let age = last.succeeded.elapsed();
-        let (is_stale, failure) = match (kind, &last.failure) {
-            (None, Some(_)) => (false, None),
-            _ => judge(age, kind, message),
-        };
-        failure.is_some().then_some(Currency { age, failure, is_stale })
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).currency()
     }
 
     /// Flushes and closes the index.
@@ -72,5 +76,26 @@ impl Refreshed {
         let flushed = opened::flush_unless_locked(&self.index);
         self.index.shutdown()?;
         flushed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refresh_that_fails_or_hangs_is_told() {
+        let told = |seconds, kind: Option<ErrorKind>| {
+            let succeeded = Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+            let failure = kind.map(|kind| (kind, "why".to_owned()));
+            let currency = Last { succeeded, failure }.currency();
+            currency.map(|currency| (currency.is_stale, currency.failure.unwrap()))
+        };
+        assert_eq!(told(1, None), None);
+        let (is_stale, failure) = told(60, None).unwrap();
+        assert!(is_stale && failure.contains("60 s"), "{failure}");
+        assert_eq!(told(1, Some(ErrorKind::Corrupt)), Some((true, "why".to_owned())));
+        assert_eq!(told(1, Some(ErrorKind::Unsettled)), Some((false, "why".to_owned())));
+        assert_eq!(told(60, Some(ErrorKind::Mismatch)), None);
     }
 }

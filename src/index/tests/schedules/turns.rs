@@ -2,15 +2,22 @@
 
 use super::explore;
 use super::world::{World, options};
-use crate::Options;
 use crate::sync::unexplored::{AtomicU64, Ordering};
 use crate::sync::{Arc, thread};
+use crate::{Index, Options};
 
 /// A handle that ends its turn with each call. Each draws salts of its own, as processes do.
 fn shared(handle: u64) -> Options {
     let random = AtomicU64::new(handle << 48);
     let random = Arc::new(move || random.fetch_add(0x9E37_79B9, Ordering::Relaxed));
     Options { random, ..options().shared(true) }
+}
+
+/// Reads a snapshot. Its files may be gone: it has them open, and another handle may remove them.
+fn look(world: &World, index: &Index) {
+    let snapshot = index.snapshot();
+    world.claim("a snapshot", snapshot.change());
+    world.look(&snapshot);
 }
 
 /// Two threads of one handle, and one of another.
@@ -25,11 +32,36 @@ pub(super) fn two_handles(world: &World) {
         scope.spawn(|| {
             world.must_write(&other, &[("a", Some(9)), ("c", None)]);
             other.refresh().expect("a sound disk");
-            world.read(&other, 1);
+            look(world, &other);
         });
     });
     one.close().expect("a sound disk");
     other.close().expect("a sound disk");
+    world.check_reopened();
+}
+
+/// One handle flushes, and one compacts, while a third writes and is refreshed.
+fn three_handles_that_merge(world: &World) {
+    let handles = [1, 2, 3].map(|handle| world.open(shared(handle)));
+    let [one, other, third] = &handles;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            world.must_write(one, &[("a", Some(5))]);
+            one.flush().expect("a sound disk");
+        });
+        scope.spawn(|| {
+            world.must_write(other, &[("b", Some(6)), ("d", Some(1))]);
+            other.compact().expect("a sound disk");
+        });
+        scope.spawn(|| {
+            world.must_write(third, &[("c", None)]);
+            third.refresh().expect("a sound disk");
+            look(world, third);
+        });
+    });
+    for handle in handles {
+        handle.close().expect("a sound disk");
+    }
     world.check_reopened();
 }
 
@@ -52,5 +84,6 @@ fn newcomers(world: &World) {
 #[test]
 fn handles_hand_over_in_any_order() {
     explore("two handles", two_handles);
+    explore("three handles that merge", three_handles_that_merge);
     explore("newcomers at two handles", newcomers);
 }
