@@ -20,6 +20,7 @@ use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::args::table::TableGiven;
 use nearkin_kit::args::ttl::TtlGiven;
 use nearkin_kit::args::values::{self, ClusterOrder, PairColumn, column, order};
+use nearkin_server::args::mcp::Mcp;
 use nearkin_server::args::report::Report;
 use nearkin_server::args::serve::Serve;
 
@@ -127,6 +128,7 @@ pub(crate) enum Command {
     Clusters(Clusters),
     Report(Report),
     Serve(Serve),
+    Mcp(Mcp),
     Create(Create),
     Remove(Remove),
     Stats(Stats),

@@ -62,6 +62,9 @@ mod list;
 mod mail;
 #[path = "cli/manners.rs"]
 mod manners;
+#[cfg(feature = "serve")]
+#[path = "cli/mcp.rs"]
+mod mcp;
 #[path = "cli/mirror.rs"]
 mod mirror;
 #[path = "cli/outputs.rs"]

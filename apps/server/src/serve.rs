@@ -7,6 +7,7 @@ mod call;
 mod followed;
 mod handlers;
 mod http;
+pub mod mcp;
 mod metrics;
 mod page;
 mod refreshed;
@@ -17,6 +18,7 @@ mod signals;
 
 use std::fmt::Display;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::serve::Serve;
+use crate::args::texts::TextsGiven;
 use followed::Followed;
 use http::access::Access;
 use http::access_log::AccessLog;
@@ -83,7 +86,7 @@ pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     // Bound before any file of the index is created: see `bind`.
     let bound = runtime.block_on(async { bind(&args.listen) })?;
     let access = Access::new(args, bound.reach)?;
-    let index = open(args)?;
+    let index = open(&args.index, args.read_only, args.ttl.ttl)?;
     opened::check_of_documents(index.params(), "serve")?;
     let limits = Limits {
         body_bytes_max: machine::memory_part(16, args.body_bytes_max),
@@ -91,7 +94,7 @@ pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
         timeout: Duration::from_secs(args.timeout),
     };
     let title = crate::report_page::name_of(&args.index);
-    let originals = originals(args, &index)?;
+    let originals = originals(&args.texts, &index)?;
     let mut shared = Shared::new(index, title, limits, access);
     shared.originals = originals;
     shared.log = args.log_format().map(AccessLog::start).transpose().map_err(failed)?;
@@ -130,25 +133,25 @@ pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
 }
 
 /// Opens the index; on a read-only file system, for reading.
-fn open(args: &Serve) -> Result<Served, Failure> {
-    if args.read_only {
-        return read_only(args);
+fn open(index: &Path, reads_only: bool, ttl: Option<Duration>) -> Result<Served, Failure> {
+    if reads_only {
+        return read_only(index);
     }
-    match opened::to_serve(&args.index, args.ttl.ttl)? {
+    match opened::to_serve(index, ttl)? {
         Some(index) => {
             Ok(Served::Writable(Refreshed::new(index).map_err(|error| not_followed(&error))?))
         }
         None => {
             output::note("the index is on a read-only file system: only reads are served");
-            read_only(args)
+            read_only(index)
         }
     }
 }
 
 /// Opens the index for reading, and follows it.
-fn read_only(args: &Serve) -> Result<Served, Failure> {
-    let reader = opened::to_read(&args.index)?;
-    Ok(Served::ReadOnly(Followed::new(&args.index, reader).map_err(|error| not_followed(&error))?))
+fn read_only(index: &Path) -> Result<Served, Failure> {
+    let reader = opened::to_read(index)?;
+    Ok(Served::ReadOnly(Followed::new(index, reader).map_err(|error| not_followed(&error))?))
 }
 
 fn not_followed(error: &io::Error) -> Failure {
@@ -156,13 +159,13 @@ fn not_followed(error: &io::Error) -> Failure {
 }
 
 /// Access to the original texts, if clients may read them.
-fn originals(args: &Serve, index: &Served) -> Result<Option<Originals>, Failure> {
-    if !args.texts {
+fn originals(given: &TextsGiven, index: &Served) -> Result<Option<Originals>, Failure> {
+    if !given.texts {
         return Ok(None);
     }
     let (params, rows) = (index.params(), RowsGiven::default());
-    let originals = args.originals().originals(params, index.sketcher(), &rows)?;
-    Ok(Some(originals.only_inside(Inside::new(&args.texts_root)?)))
+    let originals = given.originals().originals(params, index.sketcher(), &rows)?;
+    Ok(Some(originals.only_inside(Inside::new(&given.texts_root)?)))
 }
 
 /// Serves requests until a signal arrives, then finishes the requests that are running.

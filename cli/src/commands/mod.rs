@@ -62,6 +62,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failur
         Command::Import(args) => leaving_nothing(&args.index, || transfer::import(&args, output)),
         Command::Rebuild(args) => transfer::rebuild(&args, output),
         Command::Serve(args) => serve::run(&args, output),
+        Command::Mcp(args) => serve::mcp::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
         Command::Completions(args) => manual::completions(&args, output),
         Command::Man(args) => manual::man(&args, output),

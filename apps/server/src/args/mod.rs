@@ -1,4 +1,6 @@
 //! Arguments of the commands.
 
+pub mod mcp;
 pub mod report;
 pub mod serve;
+pub(crate) mod texts;

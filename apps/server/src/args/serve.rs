@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::value_parser;
 
-use nearkin_kit::args::lines::{ExactGiven, FromFields};
 use nearkin_kit::args::listen::{self, Listen};
 use nearkin_kit::args::ttl::TtlGiven;
+
+use super::texts::TextsGiven;
 
 /// Serve an index over HTTP to programs and browsers, until stopped
 ///
@@ -85,25 +86,8 @@ pub struct Serve {
     #[arg(long, value_name = "FORMAT", value_parser = log_format())]
     pub(crate) access_log: Option<LogFormat>,
 
-    /// Let clients read the texts of stored documents, so that the page can show two side by side:
-    /// from files below --texts-root whose keys are their paths, or from --from. A text is returned
-    /// only if it still has the stored signature
-    #[arg(long)]
-    pub texts: bool,
-
-    /// Folder that these files must lie in; links, `..` and absolute paths that lead out of it find
-    /// nothing. Relative keys are relative to it
-    #[arg(long, value_name = "FOLDER", default_value = ".", requires = "texts")]
-    #[arg(conflicts_with = "from")]
-    pub(crate) texts_root: PathBuf,
-
-    /// Read texts from this file of JSON lines, by key; scanned once at the start; may be repeated
-    #[arg(long, value_name = "FILE", requires = "texts")]
-    pub from: Vec<PathBuf>,
-
-    /// Where the lines of `--from` have key and content.
     #[command(flatten)]
-    pub from_fields: FromFields,
+    pub(crate) texts: TextsGiven,
 
     #[command(flatten)]
     pub(crate) ttl: TtlGiven,
@@ -133,11 +117,5 @@ impl Serve {
         let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
         let by_default = || (!is_terminal).then_some(LogFormat::Text);
         self.access_log.or_else(by_default).filter(|format| *format != LogFormat::Off)
-    }
-
-    /// Returns the `--from` options as an [`ExactGiven`], because texts are read again by the same
-    /// code as for `--exact`.
-    pub fn originals(&self) -> ExactGiven {
-        ExactGiven::of_texts(&self.from, &self.from_fields)
     }
 }

@@ -27,6 +27,11 @@ impl<'a> Call<'a> {
         Self { shared, abandoned }
     }
 
+    /// A call that nobody gives up.
+    pub(super) fn awaited(shared: &'a Shared) -> Self {
+        Self::new(shared, Arc::default())
+    }
+
     /// A flag that becomes true when nobody waits for the answer any more: the time of the request
     /// is over, or its client has disconnected.
     pub(crate) fn is_abandoned(&self) -> impl Fn() -> bool + Send + Sync + Clone + 'static {
@@ -159,7 +164,7 @@ mod tests {
         let uri = "/v1/documents/new".parse().unwrap();
         let fox = "The quick brown fox jumps over a lazy dog";
         let ask = |answered: &str| {
-            let body = |body: Value| Body::of_bytes(body.to_string(), &shared);
+            let body = |body: Value| Body::of_bytes(body.to_string(), &shared).ok().unwrap();
             for query in [
                 json!({"text": fox}),
                 json!({"texts": [fox, fox]}),

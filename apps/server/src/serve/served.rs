@@ -67,6 +67,10 @@ impl Served {
         Ok(self.writable()?.remove_before(time)?)
     }
 
+    pub(super) fn is_writable(&self) -> bool {
+        matches!(self, Self::Writable(_))
+    }
+
     fn writable(&self) -> Result<&Index, ErrorResponse> {
         match self {
             Self::Writable(writable) => Ok(writable.index()),

@@ -50,11 +50,13 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    #[cfg(test)]
-    pub(crate) fn of_bytes(bytes: impl Into<Bytes>, shared: &Shared) -> Self {
+    /// A body that did not come over HTTP.
+    pub(crate) fn of_bytes(
+        bytes: impl Into<Bytes>,
+        shared: &Shared,
+    ) -> Result<Self, ErrorResponse> {
         let bytes = bytes.into();
-        let room = shared.room(bytes.len()).ok().unwrap();
-        Self { bytes, _room: room }
+        Ok(Self { _room: shared.room(bytes.len())?, bytes })
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ErrorResponse> {

@@ -80,6 +80,12 @@ impl ErrorResponse {
         self
     }
 
+    /// The message, with its advice below it.
+    pub(crate) fn told(&self) -> String {
+        let Self { message, advice, .. } = self;
+        if advice.is_empty() { message.clone() } else { format!("{message}\n{advice}") }
+    }
+
     /// Prefixes the message with the part of the request that the error is about.
     pub(crate) fn with_prefix(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);

@@ -76,12 +76,16 @@ pub(crate) fn put(
 }
 
 pub(crate) fn get(call: &Call<'_>, uri: &Uri) -> Result<Json<Stored>, ErrorResponse> {
-    let key = key_after(PREFIX, uri)?;
-    let document = call.index.snapshot().get(&key)?;
-    let document = document.ok_or_else(|| ErrorResponse::unknown_key(&key))?;
+    stored(call, &key_after(PREFIX, uri)?).map(Json)
+}
+
+/// The document with this key.
+pub(crate) fn stored(call: &Call<'_>, key: &[u8]) -> Result<Stored, ErrorResponse> {
+    let document = call.index.snapshot().get(key)?;
+    let document = document.ok_or_else(|| ErrorResponse::unknown_key(key))?;
     let shingle_count = document.signature.shingle_count();
     let (key, payload) = (Blob(document.key), Blob(document.payload));
-    Ok(Json(Stored { key, payload, time: document.time, shingle_count }))
+    Ok(Stored { key, payload, time: document.time, shingle_count })
 }
 
 pub(crate) fn delete(call: &Call<'_>, uri: &Uri) -> Result<Json<Written>, ErrorResponse> {
@@ -210,7 +214,11 @@ pub(crate) fn read_file(_: &Call<'_>, body: &Body) -> Result<Json<FileText>, Err
 
 /// The text of a document, read again from its source.
 pub(crate) fn text(call: &Call<'_>, uri: &Uri) -> Result<Json<TextRead>, ErrorResponse> {
-    let key = key_after(TEXT_PREFIX, uri)?;
+    text_of(call, key_after(TEXT_PREFIX, uri)?).map(Json)
+}
+
+/// The text of the document with this key.
+pub(crate) fn text_of(call: &Call<'_>, key: Vec<u8>) -> Result<TextRead, ErrorResponse> {
     let Some(originals) = &call.originals else {
         let message = "this server does not read texts";
         return Err(ErrorResponse::new("no_text", message).advise(
@@ -225,7 +233,7 @@ pub(crate) fn text(call: &Call<'_>, uri: &Uri) -> Result<Json<TextRead>, ErrorRe
     let name = String::from_utf8_lossy(&key);
     let (kind, what, advice) = match originals.text_now(&snapshot, &key)? {
         TextNow::Text(text) if text.len() <= TEXT_BYTES_MAX => {
-            return Ok(Json(TextRead { key: Blob(key), text }));
+            return Ok(TextRead { key: Blob(key), text });
         }
         TextNow::Text(text) => (
             "too_large",

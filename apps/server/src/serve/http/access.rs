@@ -26,6 +26,11 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// Of a client that has started this process itself.
+    pub(crate) fn of_parent() -> Self {
+        Self { token: None, read_token: None, loopback: false, origins: Vec::new() }
+    }
+
     /// Reads the tokens, and checks that they protect what other machines can reach.
     pub(crate) fn new(args: &Serve, reach: Reach) -> Result<Self, Failure> {
         let token = Token::given(args.token_file.as_deref(), "NEARKIN_TOKEN")?;

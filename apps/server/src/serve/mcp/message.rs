@@ -1,0 +1,129 @@
+//! Messages of JSON-RPC 2.0: what is asked, and what is answered.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::tools;
+use crate::serve::shared::Shared;
+
+/// Revisions of the protocol that this server speaks, the newest first.
+const REVISIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
+
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
+const METHOD_NOT_FOUND: i32 = -32_601;
+const INVALID_PARAMS: i32 = -32_602;
+
+/// What an assistant is told about the tools.
+const INSTRUCTIONS: &str = "An index of documents that finds near-duplicates: texts that share \
+    most of their sequences of words. It does not find texts that say the same in other words. \
+    Similarities are estimates of the Jaccard similarity, from 0 to 1.";
+
+#[derive(Deserialize)]
+struct Request {
+    jsonrpc: String,
+    /// Missing in a notification.
+    #[serde(default, deserialize_with = "some")]
+    id: Option<Value>,
+    method: String,
+    #[serde(default)]
+    params: Value,
+}
+
+/// A value that is there, also if it is null.
+fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// An answer to a request.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    jsonrpc: &'static str,
+    id: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Refusal>,
+}
+
+/// Why a message has no result.
+#[derive(Debug, Serialize)]
+pub(super) struct Refusal {
+    code: i32,
+    message: String,
+}
+
+impl Refusal {
+    pub(super) fn of_params(message: impl Into<String>) -> Self {
+        Self { code: INVALID_PARAMS, message: message.into() }
+    }
+}
+
+impl Answer {
+    fn new(id: Value, result: Result<Value, Refusal>) -> Self {
+        let (result, error) = match result {
+            Ok(result) => (Some(result), None),
+            Err(refusal) => (None, Some(refusal)),
+        };
+        Self { jsonrpc: "2.0", id, result, error }
+    }
+
+    /// The answer to a message that could not be read.
+    pub(super) fn not_read(message: &str) -> Self {
+        Self::new(Value::Null, Err(Refusal { code: PARSE_ERROR, message: message.to_owned() }))
+    }
+}
+
+/// Answers a message; `None` if it wants no answer.
+pub(super) fn answer(shared: &Shared, line: &[u8]) -> Option<Answer> {
+    if line.trim_ascii().is_empty() {
+        return None;
+    }
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => return Some(Answer::not_read(&format!("this is not JSON: {error}"))),
+    };
+    let id = value.get("id").cloned();
+    let invalid = |message: String| {
+        let refusal = Refusal { code: INVALID_REQUEST, message };
+        Some(Answer::new(id.clone().unwrap_or_default(), Err(refusal)))
+    };
+    let is_response = value.get("method").is_none()
+        && (value.get("result").is_some() || value.get("error").is_some());
+    if is_response {
+        // This server asks nothing, so nothing waits for it.
+        return None;
+    }
+    match serde_json::from_value::<Request>(value) {
+        Ok(request) if request.jsonrpc == "2.0" => {
+            let id = request.id?;
+            Some(Answer::new(id, result(shared, &request.method, request.params)))
+        }
+        Ok(request) => invalid(format!("jsonrpc is {:?}, not \"2.0\"", request.jsonrpc)),
+        Err(error) => invalid(format!("this is no request of JSON-RPC 2.0: {error}")),
+    }
+}
+
+fn result(shared: &Shared, method: &str, params: Value) -> Result<Value, Refusal> {
+    match method {
+        "initialize" => Ok(initialized(&params)),
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({ "tools": tools::list(shared) })),
+        "tools/call" => tools::call(shared, params),
+        other => Err(Refusal {
+            code: METHOD_NOT_FOUND,
+            message: format!("there is no method {other:?}; this server offers tools"),
+        }),
+    }
+}
+
+fn initialized(params: &Value) -> Value {
+    let wanted = params.get("protocolVersion").and_then(Value::as_str);
+    let revision = REVISIONS.into_iter().find(|known| Some(*known) == wanted);
+    json!({
+        "protocolVersion": revision.unwrap_or(REVISIONS[0]),
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "nearkin", "version": env!("CARGO_PKG_VERSION") },
+        "instructions": INSTRUCTIONS,
+    })
+}

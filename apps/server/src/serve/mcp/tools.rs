@@ -1,0 +1,195 @@
+//! The tools that an assistant may call. Their arguments are bodies of the API over HTTP, and the
+//! same handlers answer them.
+
+use axum::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::message::Refusal;
+use crate::serve::api::blob::Blob;
+use crate::serve::api::bodies::Body;
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::call::Call;
+use crate::serve::handlers::{admit, documents, search};
+use crate::serve::shared::Shared;
+
+/// A tool: its name, and what answers a call.
+struct Tool {
+    name: &'static str,
+    answer: fn(&Call<'_>, &Body) -> Result<Value, ErrorResponse>,
+    described: fn() -> Value,
+}
+
+const TOOLS: [Tool; 4] = [
+    Tool { name: "find_similar", answer: find_similar, described: find_similar_described },
+    Tool { name: "get_document", answer: get_document, described: get_document_described },
+    Tool { name: "get_text", answer: get_text, described: get_text_described },
+    Tool { name: "admit", answer: admit_document, described: admit_described },
+];
+
+/// The argument of a tool that takes a key.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfKey {
+    key: Blob,
+}
+
+#[derive(Deserialize)]
+struct CallParams {
+    name: String,
+    #[serde(default)]
+    arguments: Map<String, Value>,
+}
+
+impl Tool {
+    fn is_offered(&self, shared: &Shared) -> bool {
+        match self.name {
+            "admit" => shared.index.is_writable(),
+            "get_text" => shared.originals.is_some(),
+            _ => true,
+        }
+    }
+}
+
+fn offered(shared: &Shared) -> impl Iterator<Item = &'static Tool> {
+    TOOLS.iter().filter(|tool| tool.is_offered(shared))
+}
+
+pub(super) fn list(shared: &Shared) -> Vec<Value> {
+    let described = |tool: &Tool| {
+        let mut described = (tool.described)();
+        described["name"] = tool.name.into();
+        described["inputSchema"]["type"] = "object".into();
+        described["inputSchema"]["additionalProperties"] = false.into();
+        described
+    };
+    offered(shared).map(described).collect()
+}
+
+/// Calls a tool. What the tool itself refuses is a result, so that the assistant reads it.
+pub(super) fn call(shared: &Shared, params: Value) -> Result<Value, Refusal> {
+    let CallParams { name, arguments } = serde_json::from_value(params)
+        .map_err(|error| Refusal::of_params(format!("params of tools/call: {error}")))?;
+    let Some(tool) = offered(shared).find(|tool| tool.name == name) else {
+        let names: Vec<&str> = offered(shared).map(|tool| tool.name).collect();
+        let message = format!("there is no tool {name:?}, but {}", names.join(", "));
+        return Err(Refusal::of_params(message));
+    };
+    let body = Body::of_bytes(Value::Object(arguments).to_string(), shared);
+    let answered = body.and_then(|body| (tool.answer)(&Call::awaited(shared), &body));
+    Ok(match answered {
+        Ok(value) => json!({
+            "content": [{ "type": "text", "text": value.to_string() }],
+            "structuredContent": value,
+        }),
+        Err(refused) => json!({
+            "content": [{ "type": "text", "text": refused.told() }],
+            "isError": true,
+        }),
+    })
+}
+
+fn value(answer: &impl Serialize) -> Result<Value, ErrorResponse> {
+    serde_json::to_value(answer).map_err(|error| ErrorResponse::new("internal", error.to_string()))
+}
+
+fn find_similar(call: &Call<'_>, body: &Body) -> Result<Value, ErrorResponse> {
+    let Json(answer) = search::query(call, body)?;
+    value(&answer)
+}
+
+fn get_document(call: &Call<'_>, body: &Body) -> Result<Value, ErrorResponse> {
+    value(&documents::stored(call, &body.read::<OfKey>()?.key.0)?)
+}
+
+fn get_text(call: &Call<'_>, body: &Body) -> Result<Value, ErrorResponse> {
+    value(&documents::text_of(call, body.read::<OfKey>()?.key.0)?)
+}
+
+fn admit_document(call: &Call<'_>, body: &Body) -> Result<Value, ErrorResponse> {
+    let Json(admitted) = admit::admit(call, body)?;
+    value(&admitted)
+}
+
+fn find_similar_described() -> Value {
+    json!({
+        "title": "Find similar documents",
+        "description": "Finds the stored documents that are most similar to a text, or to a \
+            stored document: its near-duplicates, other versions and copies. Answers keys with \
+            estimated similarities, the most similar first.",
+        "inputSchema": {
+            "properties": {
+                "text": { "type": "string", "description": "The whole text. Either this or key." },
+                "key": { "type": "string", "description": "The key of a stored document." },
+                "threshold": share("The least similarity. Default: that of the index."),
+                "contained": share("Instead of similarity: the least share of the smaller \
+                    document that the larger one contains."),
+                "limit": limit(),
+                "payloads": { "type": "boolean", "description": "Whether to answer payloads." },
+                "exact": { "type": "boolean", "description": "Whether to compare the texts \
+                    themselves, where the server reads texts." },
+            },
+        },
+        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+    })
+}
+
+fn get_document_described() -> Value {
+    json!({
+        "title": "Get a document",
+        "description": "The payload and the time of the stored document with this key. (The index \
+            keeps no texts.)",
+        "inputSchema": of_key(),
+        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+    })
+}
+
+fn get_text_described() -> Value {
+    json!({
+        "title": "Read a text",
+        "description": "The text of the stored document with this key, read again from its file, \
+            if it still is the text that was added.",
+        "inputSchema": of_key(),
+        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+    })
+}
+
+fn admit_described() -> Value {
+    json!({
+        "title": "Add a document unless it is a copy",
+        "description": "Stores a document under a key unless a document of another key is too \
+            similar, in one step. Answers the decision, and the documents that are like it.",
+        "inputSchema": {
+            "properties": {
+                "key": { "type": "string", "description": "1 to 4,096 bytes. A document that has \
+                    it already is replaced." },
+                "text": { "type": "string", "description": "The whole text." },
+                "payload": { "type": "string", "description": "Stored with it; at most 64 KiB." },
+                "reject": share("The similarity from which a document is rejected. Default: 0.9."),
+                "relate": share("The similarity from which stored documents are named as related."),
+                "limit": limit(),
+            },
+            "required": ["key", "text"],
+        },
+        "annotations": {
+            "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true,
+            "openWorldHint": false,
+        },
+    })
+}
+
+fn of_key() -> Value {
+    let key = json!({ "type": "string", "description": "The key of a stored document." });
+    json!({ "properties": { "key": key }, "required": ["key"] })
+}
+
+fn share(description: &str) -> Value {
+    json!({ "type": "number", "minimum": 0, "maximum": 1, "description": description })
+}
+
+fn limit() -> Value {
+    json!({
+        "type": "integer", "minimum": 1, "maximum": 1000,
+        "description": "The most documents to answer. Default: 10.",
+    })
+}
