@@ -1,5 +1,7 @@
 //! An open index, reader or snapshot, and the calls that all three answer.
 
+#![expect(clippy::too_many_arguments, reason = "a field of an object costs more than an argument")]
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -266,10 +268,9 @@ impl Handle {
     }
 
     /// Finds documents similar to a text, or to the signature of so many bytes in `room`, at once.
-    /// Writes the answer to `room`, and returns its length; returns a buffer if it does not fit. With
-    /// `brief`, returns `undefined` if the work would take long, or may wait for the disk.
+    /// Writes the answer to `room`, and returns its length; returns a buffer if it does not fit.
+    /// With `brief`, returns `undefined` if the work would take long, or may wait for the disk.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "an object of them would be read field by field")]
     pub fn ask<'e>(
         &self,
         env: &'e Env,

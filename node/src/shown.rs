@@ -1,5 +1,5 @@
-//! Converts answers of the engine to arrays of JavaScript, and matches to bytes. `lib/shapes.js` makes
-//! objects of them, many times faster than N-API does.
+//! Converts answers of the engine to arrays of JavaScript, and matches to bytes. `lib/shapes.js`
+//! makes objects of them, many times faster than N-API does.
 
 use napi::bindgen_prelude::{Array, BigInt, Null, ToNapiValue, Unknown};
 use napi::{Env, JsValue};
@@ -77,16 +77,18 @@ const NONE: f64 = -1.0;
 const OWN_FIELDS: usize = 3;
 const MATCH_FIELDS: usize = 7;
 
-/// Matches as bytes. First come numbers, of 64 bits each: those of `head`; the number of matches, the
-/// length of their keys in bytes, and 1 if these are ASCII; then seven of each match. Then come the
-/// keys that are text, and then, match by match, the key if it is a buffer, and the payload.
+/// Matches as bytes. First come numbers, of 64 bits each: those of `head`; the number of matches,
+/// the length of their keys in bytes, and 1 if these are ASCII; then seven of each match. Then come
+/// the keys that are text, and then, match by match, the key if it is a buffer, and the payload.
 fn flat(head: &[f64], all: &[Match], keys: KeyType) -> Result<Vec<u8>, Failure> {
     let sizes = all.iter().map(|found| found.key.len() + found.payload.len());
     let numbers = head.len() + OWN_FIELDS + all.len() * MATCH_FIELDS;
     let mut bytes = Vec::with_capacity(numbers * size_of::<f64>() + sizes.sum::<usize>());
     let (mut text, mut blobs) = (Vec::new(), Vec::new());
     let mut push = |numbers: &[f64]| {
-        numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_ne_bytes()));
+        for number in numbers {
+            bytes.extend_from_slice(&number.to_ne_bytes());
+        }
     };
     push(head);
     let texts = all.iter().map(|found| Ok(keys.text(&found.key)?.unwrap_or_default()));
