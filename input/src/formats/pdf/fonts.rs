@@ -42,8 +42,8 @@ fn with_own_encoding(document: &Document) -> BTreeSet<ObjectId> {
     descriptors.filter_map(Result::ok).collect()
 }
 
-/// Replaces the content of a stream. One that cannot be parsed stays: the library says what is wrong
-/// with it, if a page uses it.
+/// Replaces the content of a stream. One that cannot be parsed stays: the library says what is
+/// wrong with it, if a page uses it.
 fn shorten(document: &mut Document, id: ObjectId, short: fn(&[u8]) -> Option<Vec<u8>>) {
     let Ok(stream) = document.get_object_mut(id).and_then(Object::as_stream_mut) else { return };
     let Ok(content) = stream.get_plain_content() else { return };
