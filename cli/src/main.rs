@@ -58,6 +58,9 @@ fn main() -> ExitCode {
 fn run(args: Args, output: &mut Output) -> Result<Ended, Failure> {
     let Args { pdf_command, encoding, zstd_window, quoted, threads, machine, command, .. } =
         args.with_variables()?;
+    if let Some(bytes) = machine.memory {
+        formats::allow_memory(bytes as u64);
+    }
     machine::set(machine);
     if let Some(command) = pdf_command {
         formats::read_pdf_by(command);

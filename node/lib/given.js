@@ -23,23 +23,42 @@ const { native } = require('./load.js');
  * @returns {any}
  */
 function checked(options, types, name = 'options') {
+  refuseNoObject(options, name);
+  const found = Object.create(null);
+  for (const [option, value] of Object.entries(options)) {
+    if (isGiven(option, value, types)) found[option] = value;
+  }
+  return found;
+}
+
+/**
+ * @param {unknown} options
+ * @param {string} name
+ */
+function refuseNoObject(options, name) {
   if (options === null || typeof options !== 'object') {
     throw new TypeError(`${name} must be an object`);
   }
-  const found = Object.create(null);
-  for (const [option, value] of Object.entries(options)) {
-    const expected = types[option];
-    if (!Object.hasOwn(types, option)) {
-      throw new TypeError(`unknown option ${option}: there are ${Object.keys(types).join(', ')}`);
-    }
-    if (value === undefined) continue;
-    const type = kinds.isDate(value) ? 'Date' : typeof value;
-    if (expected !== 'any' && !expected.split('|').includes(type)) {
-      throw new TypeError(`${option} must be of type ${expected.replaceAll('|', ' or ')}`);
-    }
-    found[option] = value;
+}
+
+/**
+ * Whether an option is not `undefined`. Refuses unknown names, and values of another type.
+ * @param {string} option
+ * @param {unknown} value
+ * @param {Record<string, string>} types
+ */
+function isGiven(option, value, types) {
+  if (!Object.hasOwn(types, option)) {
+    throw new TypeError(`unknown option ${option}: there are ${Object.keys(types).join(', ')}`);
   }
-  return found;
+  if (value === undefined) return false;
+  const expected = types[option];
+  const type = typeof value === 'object' && kinds.isDate(value) ? 'Date' : typeof value;
+  // No name of a type is part of another one.
+  if (expected !== 'any' && !expected.includes(type)) {
+    throw new TypeError(`${option} must be of type ${expected.replaceAll('|', ' or ')}`);
+  }
+  return true;
 }
 
 /** @param {string} name */
@@ -261,10 +280,19 @@ const TERMS = {
 function termsOf(kind, options) {
   /** @type {Record<string, string>} */
   const types = TERMS[kind];
-  const { prefix, signal, ...rest } = checked(options, types);
+  /** @type {Record<string, any>} */
+  const given = options;
+  refuseNoObject(given, 'options');
   let settings = '';
-  for (const [name, given] of Object.entries(rest)) {
-    const value = kinds.isDate(given) ? Number(given) : given;
+  let prefix;
+  for (const name of Object.keys(given)) {
+    const one = given[name];
+    if (!isGiven(name, one, types) || name === 'signal') continue;
+    if (name === 'prefix') {
+      prefix = one;
+      continue;
+    }
+    const value = typeof one === 'object' ? Number(one) : one;
     if (Number.isNaN(value)) throw new TypeError('NaN is no value of an option');
     if (value === Infinity && types[name].endsWith('Infinity')) continue;
     settings += `${SETTINGS.get(name) ?? snake(name)}=${value}\n`;

@@ -1,7 +1,9 @@
 'use strict';
 
+const { ask } = require('./ask.js');
 const { call, settled } = require('./call.js');
 const { keyOf } = require('./bytes.js');
+const { AbortError } = require('./errors.js');
 const { documentOf, listOf, signalOf, termsOf } = require('./given.js');
 const { natives, of } = require('./load.js');
 const { paramsOf } = require('./params.js');
@@ -93,15 +95,24 @@ class Readable {
   }
 
   /**
-   * Finds documents similar to this one. The answer is sorted, most similar first.
+   * Finds documents similar to this one. The answer is sorted, most similar first. Most queries that
+   * take less time than handing them to the pool are answered at once.
    * @param {Document} document
    * @param {QueryOptions & Abortable} [options]
    * @returns {Promise<Answer<K>>}
    */
   async query(document, options = {}) {
-    const [given, terms] = [documentOf(document), termsOf('query', options)];
+    const [terms, signal] = [termsOf('query', options), signalOf(options)];
+    const brief = signal?.aborted ? undefined : ask(this, document, terms, true);
+    if (brief !== undefined) {
+      // A signal that is triggered before the answer is read counts.
+      await undefined;
+      if (signal?.aborted) throw new AbortError(signal.reason);
+      return brief;
+    }
+    const given = documentOf(document);
     const run = (/** @type {any} */ how) => of(this).query(how, given, ...terms);
-    return answerOf(await call(signalOf(options), run, true));
+    return answerOf(await call(signal, run, true));
   }
 
   /**
@@ -111,7 +122,9 @@ class Readable {
    * @returns {Answer<K>}
    */
   querySync(document, options = {}) {
-    return answerOf(settled(of(this).query(true, documentOf(document), ...termsOf('query', options))));
+    const terms = termsOf('query', options);
+    const answer = ask(this, document, terms, false);
+    return answer ?? answerOf(settled(of(this).query(true, documentOf(document), ...terms)));
   }
 
   /**

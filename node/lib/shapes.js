@@ -1,6 +1,6 @@
 'use strict';
 
-// Makes objects of the arrays of the native part: many times faster than N-API does.
+// Makes objects of the arrays and bytes of the native part: many times faster than N-API does.
 
 /** @import { Admission, Answer, Cluster, Match, Pair, Verification, Written } from './types.js' */
 
@@ -10,35 +10,89 @@ const MATCH_FIELDS = 7;
 const PAIR_FIELDS = 5;
 
 /**
- * @param {any[]} row
- * @param {number} first Where the matches begin.
+ * The numbers that bytes of the native part begin with.
+ * @param {Buffer} bytes
+ */
+function numbersOf({ buffer, byteOffset, length }) {
+  return new Float64Array(buffer, byteOffset, Math.trunc(length / 8));
+}
+
+/**
+ * A copy with memory of its own.
+ * @param {Buffer} bytes
+ * @param {number} first
+ * @param {number} end
+ */
+function copyOf(bytes, first, end) {
+  const copy = Buffer.allocUnsafeSlow(end - first);
+  bytes.copy(copy, 0, first, end);
+  return copy;
+}
+
+/**
+ * Matches: `flat` in `src/shown.rs` describes the bytes.
+ * @param {Buffer} bytes
+ * @param {Float64Array} numbers The numbers that the bytes begin with.
+ * @param {number} first Where the numbers of the matches begin.
  * @returns {Match<any>[]}
  */
-function matchesOf(row, first) {
+function matchesIn(bytes, numbers, first) {
+  const count = numbers[first];
+  let at = first + 3;
+  let blob = 8 * (at + count * MATCH_FIELDS);
+  const end = blob + numbers[first + 1];
+  const keys = bytes.toString(numbers[first + 2] ? 'latin1' : 'utf8', blob, end);
+  blob = end;
+  let unit = 0;
   const matches = [];
-  for (let at = first; at < row.length; at += MATCH_FIELDS) {
+  for (let match = 0; match < count; match++, at += MATCH_FIELDS) {
+    const length = numbers[at + 5];
+    let key;
+    if (length >= 0) {
+      key = keys.substring(unit, unit + length);
+      unit += length;
+    } else {
+      key = copyOf(bytes, blob, blob - length - 1);
+      blob -= length + 1;
+    }
+    const size = numbers[at + 6];
     /** @type {Match<any>} */
-    const match = {
-      key: row[at],
-      payload: row[at + 1] ?? EMPTY,
-      timeMs: row[at + 2],
-      similarity: row[at + 3],
-      standardError: row[at + 4],
-      equalRows: row[at + 5],
+    const found = {
+      key,
+      payload: size === 0 ? EMPTY : copyOf(bytes, blob, blob + size),
+      timeMs: numbers[at],
+      similarity: numbers[at + 1],
+      standardError: numbers[at + 2],
+      equalRows: numbers[at + 3],
     };
-    if (row[at + 6] !== undefined) match.contained = row[at + 6];
-    matches.push(match);
+    if (numbers[at + 4] >= 0) found.contained = numbers[at + 4];
+    blob += size;
+    matches.push(found);
   }
   return matches;
 }
 
 /**
- * @param {any[]} row
+ * @param {Buffer | undefined} bytes
+ * @returns {Match<any>[]}
+ */
+function matchesOf(bytes) {
+  return bytes === undefined ? [] : matchesIn(bytes, numbersOf(bytes), 0);
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {Float64Array} [numbers]
  * @returns {Answer<any>}
  */
-function answerOf(row) {
-  const [found, threshold, complete, change] = row;
-  return { matches: matchesOf(row, ANSWER_FIELDS), found, threshold, complete, change };
+function answerOf(bytes, numbers = numbersOf(bytes)) {
+  return {
+    matches: matchesIn(bytes, numbers, ANSWER_FIELDS),
+    found: numbers[0],
+    threshold: numbers[1],
+    complete: numbers[2] === 1,
+    change: numbers[3],
+  };
 }
 
 /**
@@ -48,9 +102,9 @@ function answerOf(row) {
 function admissionsOf(rows) {
   return rows.map(([decision, duplicates, related, removed, complete, change]) => ({
     decision,
-    duplicates: matchesOf(duplicates, 0),
-    related: matchesOf(related, 0),
-    removed: matchesOf(removed, 0),
+    duplicates: matchesOf(duplicates),
+    related: matchesOf(related),
+    removed: matchesOf(removed),
     complete,
     change,
   }));

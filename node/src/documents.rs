@@ -48,7 +48,7 @@ impl From<Given> for Document {
 #[derive(Debug, Clone)]
 pub(crate) struct Sketch {
     pub(crate) params: Arc<nearkin::Params>,
-    sketcher: nearkin::Sketcher,
+    pub(crate) sketcher: nearkin::Sketcher,
 }
 
 impl Sketch {

@@ -1,22 +1,27 @@
 //! An open index, reader or snapshot, and the calls that all three answer.
 
+#![expect(clippy::too_many_arguments, reason = "a field of an object costs more than an argument")]
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use napi::Env;
-use napi::bindgen_prelude::{Either, FnArgs, Function, Unknown};
+use napi::bindgen_prelude::{BufferSlice, Either, Either3, FnArgs, Function, Unknown};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi_derive::napi;
-use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
+use nearkin::{ErrorKind, Index, Options, Params, Reader, Signature, Snapshot};
 
+use crate::brief::Brief;
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::{Failure, value_or_failure};
-use crate::job::{How, Reply, Shown, Stop, run};
-use crate::keys::{Bytes, KeyType, owned, path_of, value};
-use crate::options::{conditions, until};
+use crate::job::{How, Reply, Shown, Stop, caught, run};
+use crate::keys::{Bytes, KeyType, buffer, owned, path_of, value};
+use crate::options::{LastConditions, conditions, until};
 use crate::pages::{Begin, Item, Pages};
 use crate::params::NativeParams;
+use crate::shown::flat_answer;
 
 /// The engine object of a handle.
 #[derive(Clone)]
@@ -44,6 +49,8 @@ pub struct Handle {
     what: &'static str,
     pub(crate) keys: KeyType,
     pub(crate) sketch: Sketch,
+    brief: Brief,
+    last: LastConditions,
 }
 
 /// A handle that another thread opened.
@@ -147,7 +154,14 @@ impl Handle {
             Source::Snapshot(_) => "snapshot",
         };
         let sketch = Sketch::new(&Arc::new(source.snapshot().params().clone()));
-        Self { place: Mutex::new(Some(source)), what, keys, sketch }
+        Self {
+            place: Mutex::new(Some(source)),
+            what,
+            keys,
+            sketch,
+            brief: Brief::default(),
+            last: LastConditions::default(),
+        }
     }
 
     pub(crate) fn source(&self) -> Result<Source, Failure> {
@@ -251,6 +265,57 @@ impl Handle {
             let (conditions, signature) = (until(conditions?, stop), sketch.signature(&document)?);
             Ok(source.snapshot().query(&signature).conditions(conditions).run()?)
         })
+    }
+
+    /// Finds documents similar to a text, or to the signature of so many bytes in `room`, at once.
+    /// Writes the answer to `room`, and returns its length; returns a buffer if it does not fit.
+    /// With `brief`, returns `undefined` if the work would take long, or may wait for the disk.
+    #[napi]
+    pub fn ask<'e>(
+        &self,
+        env: &'e Env,
+        mut room: BufferSlice<'_>,
+        given: Either<String, u32>,
+        shingle_count: u32,
+        settings: String,
+        prefix: Option<Bytes>,
+        brief: bool,
+    ) -> Either3<u32, Unknown<'e>, Failure> {
+        let find = || {
+            if brief && self.brief.is_refused(&given, &settings) {
+                return Ok(None);
+            }
+            let (source, mut conditions) = (self.source()?, self.last.get(settings, prefix)?);
+            let signature = match &given {
+                Either::A(text) => self.sketch.sketcher.text(text),
+                Either::B(length) => {
+                    let bytes = room.get(..*length as usize).unwrap_or_default();
+                    Signature::from_bytes(&self.sketch.params, bytes, shingle_count)
+                }
+            }?;
+            if brief {
+                conditions = conditions.max_candidates(Brief::CANDIDATES_MAX);
+            }
+            let answer = source.snapshot().query(&signature).conditions(conditions).run()?;
+            let is_found = answer.complete || !brief;
+            is_found.then(|| flat_answer(&answer, self.keys)).transpose()
+        };
+        let begun = Instant::now();
+        let found = caught(find);
+        if brief {
+            self.brief.took(begun.elapsed());
+        }
+        let shown = found.and_then(|found| match found {
+            None => value(env, ()).map(Either3::B),
+            Some(bytes) => match (room.get_mut(..bytes.len()), u32::try_from(bytes.len())) {
+                (Some(room), Ok(length)) => {
+                    room.copy_from_slice(&bytes);
+                    Ok(Either3::A(length))
+                }
+                _ => buffer(env, &bytes).map(Either3::B),
+            },
+        });
+        shown.unwrap_or_else(Either3::C)
     }
 
     /// Finds documents similar to these stored ones.

@@ -70,9 +70,14 @@ pub struct Job {
 impl Job {
     fn run(&mut self) -> Result<Box<dyn Shown>, Failure> {
         let Some(work) = self.work.take() else { return Err(Failure::aborted()) };
-        // This is unwind safe: the library checks its own state after a panic.
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Failure::panicked(&*panic)))
+        caught(work)
     }
+}
+
+/// Runs work; a panic is a failure.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    // This is unwind safe: the library checks its own state after a panic.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Failure::panicked(&*panic)))
 }
 
 impl<'task> ScopedTask<'task> for Job {

@@ -59,15 +59,23 @@ impl KeyType {
         if self == Self::Text { Self::TextOrBuffer } else { self }
     }
 
-    pub(crate) fn show<'e>(self, env: &'e Env, key: &[u8]) -> Result<Unknown<'e>, Failure> {
+    /// The key as text; `None` if it is shown as a buffer.
+    pub(crate) fn text(self, key: &[u8]) -> Result<Option<&str>, Failure> {
         match (self, str::from_utf8(key)) {
-            (Self::Text | Self::TextOrBuffer, Ok(text)) => value(env, text),
-            (Self::Buffer | Self::TextOrBuffer, _) => buffer(env, key),
+            (Self::Buffer, _) | (Self::TextOrBuffer, Err(_)) => Ok(None),
+            (_, Ok(text)) => Ok(Some(text)),
             (Self::Text, Err(_)) => {
                 let key = String::from_utf8_lossy(key);
                 let advice = "is not UTF-8: open with keys: 'buffer'";
                 Err(Failure::invalid(format!("the key {key:?} {advice}")))
             }
+        }
+    }
+
+    pub(crate) fn show<'e>(self, env: &'e Env, key: &[u8]) -> Result<Unknown<'e>, Failure> {
+        match self.text(key)? {
+            Some(text) => value(env, text),
+            None => buffer(env, key),
         }
     }
 }

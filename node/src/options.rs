@@ -1,5 +1,7 @@
 //! The conditions of searches and admissions: the engine parses and checks the options of a caller.
 
+use std::sync::{Mutex, PoisonError};
+
 use napi_derive::napi;
 use nearkin::{Admit, ConditionSetting, Conditions, Error, Keep};
 
@@ -16,6 +18,33 @@ pub(crate) fn conditions(
     let settings = settings.lines().filter_map(|line| line.split_once('='));
     let conditions = Conditions::from_settings(settings).map_err(of_option)?;
     Ok(prefix.into_iter().fold(conditions, |conditions, prefix| conditions.prefix(owned(prefix))))
+}
+
+/// The conditions of the last query of a handle: most queries have those of the one before.
+#[derive(Default)]
+pub(crate) struct LastConditions(Mutex<Option<(String, Conditions<'static>)>>);
+
+impl LastConditions {
+    /// Same as [`conditions`].
+    pub(crate) fn get(
+        &self,
+        settings: String,
+        prefix: Option<Bytes>,
+    ) -> Result<Conditions<'static>, Failure> {
+        // A deadline counts from the making of its conditions.
+        if prefix.is_some() || settings.contains("deadline_ms") {
+            return conditions(&settings, prefix);
+        }
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((same, conditions)) if *same == settings => Ok(conditions.clone()),
+            _ => {
+                let conditions = conditions(&settings, None)?;
+                *last = Some((settings, conditions.clone()));
+                Ok(conditions)
+            }
+        }
+    }
 }
 
 /// The conditions that JavaScript gives as options: the option, the engine's setting, and what it

@@ -1,5 +1,5 @@
-//! Converts answers of the engine to arrays of JavaScript. `lib/shapes.js` makes objects of them,
-//! many times faster than N-API does.
+//! Converts answers of the engine to arrays of JavaScript, and matches to bytes. `lib/shapes.js`
+//! makes objects of them, many times faster than N-API does.
 
 use napi::bindgen_prelude::{Array, BigInt, Null, ToNapiValue, Unknown};
 use napi::{Env, JsValue};
@@ -15,7 +15,6 @@ use crate::pages::{Item, Page};
 
 /// An array that is being filled.
 struct Row<'e> {
-    env: &'e Env,
     array: Array<'e>,
     next: u32,
 }
@@ -25,7 +24,7 @@ impl<'e> Row<'e> {
     fn new(env: &'e Env, fields: usize, count: usize, of_each: usize) -> Result<Self, Failure> {
         let length = u32::try_from(count.saturating_mul(of_each).saturating_add(fields))
             .map_err(|_| Failure::invalid("the answer is too long for an array: give a limit"))?;
-        Ok(Self { env, array: env.create_array(length)?, next: 0 })
+        Ok(Self { array: env.create_array(length)?, next: 0 })
     }
 
     fn push(&mut self, given: impl ToNapiValue) -> Result<(), Failure> {
@@ -42,31 +41,13 @@ impl<'e> Row<'e> {
         }
     }
 
-    fn push_matches(&mut self, all: &[Match], keys: KeyType) -> Result<(), Failure> {
-        for found in all {
-            self.push(keys.show(self.env, &found.key)?)?;
-            match found.payload.as_slice() {
-                [] => self.push(())?,
-                payload => self.push(buffer(self.env, payload)?)?,
-            }
-            self.push(found.time as f64)?;
-            self.push(found.similarity)?;
-            self.push(found.standard_error)?;
-            self.push(found.equal_rows)?;
-            self.push_containment(found.containment)?;
-        }
-        Ok(())
-    }
-
     fn done(self) -> Unknown<'e> {
         Array::to_unknown(&self.array)
     }
 }
 
-/// Number of fields of a match in a row, of a pair, and of an answer before its matches.
-const MATCH_FIELDS: usize = 7;
+/// Number of fields of a pair in a row.
 const PAIR_FIELDS: usize = 5;
-const ANSWER_FIELDS: usize = 4;
 
 /// An array of these values.
 macro_rules! row {
@@ -89,20 +70,69 @@ fn list<'e, T>(
     Ok(row.done())
 }
 
-fn matches<'e>(env: &'e Env, all: &[Match], keys: KeyType) -> Result<Unknown<'e>, Failure> {
-    let mut row = Row::new(env, 0, all.len(), MATCH_FIELDS)?;
-    row.push_matches(all, keys)?;
-    Ok(row.done())
+/// The value of a number that is not there: none of them is negative.
+const NONE: f64 = -1.0;
+
+/// Numbers of [`flat`] of its own, and of each match.
+const OWN_FIELDS: usize = 3;
+const MATCH_FIELDS: usize = 7;
+
+/// Matches as bytes. First come numbers, of 64 bits each: those of `head`; the number of matches,
+/// the length of their keys in bytes, and 1 if these are ASCII; then seven of each match. Then come
+/// the keys that are text, and then, match by match, the key if it is a buffer, and the payload.
+fn flat(head: &[f64], all: &[Match], keys: KeyType) -> Result<Vec<u8>, Failure> {
+    let sizes = all.iter().map(|found| found.key.len() + found.payload.len());
+    let numbers = head.len() + OWN_FIELDS + all.len() * MATCH_FIELDS;
+    let mut bytes = Vec::with_capacity(numbers * size_of::<f64>() + sizes.sum::<usize>());
+    let (mut text, mut blobs) = (Vec::new(), Vec::new());
+    let mut push = |numbers: &[f64]| {
+        for number in numbers {
+            bytes.extend_from_slice(&number.to_ne_bytes());
+        }
+    };
+    push(head);
+    let texts = all.iter().map(|found| Ok(keys.text(&found.key)?.unwrap_or_default()));
+    let texts = texts.collect::<Result<Vec<&str>, Failure>>()?;
+    let (length, is_ascii) = texts
+        .iter()
+        .fold((0, true), |(sum, ascii), key| (sum + key.len(), ascii && key.is_ascii()));
+    push(&[all.len() as f64, length as f64, f64::from(u8::from(is_ascii))]);
+    for (found, key) in all.iter().zip(&texts) {
+        let units = if key.len() == found.key.len() {
+            let units = if is_ascii { key.len() } else { key.encode_utf16().count() };
+            text.extend_from_slice(key.as_bytes());
+            units as f64
+        } else {
+            blobs.extend_from_slice(&found.key);
+            // Below 0, also for an empty one.
+            -1.0 - found.key.len() as f64
+        };
+        blobs.extend_from_slice(&found.payload);
+        push(&[
+            found.time as f64,
+            found.similarity,
+            found.standard_error,
+            f64::from(found.equal_rows),
+            found.containment.map_or(NONE, |containment| containment.estimate),
+            units,
+            found.payload.len() as f64,
+        ]);
+    }
+    bytes.append(&mut text);
+    bytes.append(&mut blobs);
+    Ok(bytes)
 }
 
-fn answer<'e>(env: &'e Env, answer: &Answer, keys: KeyType) -> Result<Unknown<'e>, Failure> {
-    let mut row = Row::new(env, ANSWER_FIELDS, answer.matches.len(), MATCH_FIELDS)?;
-    row.push(answer.found as f64)?;
-    row.push(answer.threshold)?;
-    row.push(answer.complete)?;
-    row.push(answer.change as f64)?;
-    row.push_matches(&answer.matches, keys)?;
-    Ok(row.done())
+/// An answer as bytes: its numbers, then its matches.
+pub(crate) fn flat_answer(answer: &Answer, keys: KeyType) -> Result<Vec<u8>, Failure> {
+    let complete = f64::from(u8::from(answer.complete));
+    let head = [answer.found as f64, answer.threshold, complete, answer.change as f64];
+    flat(&head, &answer.matches, keys)
+}
+
+/// Matches as a buffer; `undefined` if there are none.
+fn matches<'e>(env: &'e Env, all: &[Match], keys: KeyType) -> Result<Unknown<'e>, Failure> {
+    if all.is_empty() { value(env, ()) } else { buffer(env, &flat(&[], all, keys)?) }
 }
 
 fn page<'e>(env: &'e Env, page: &Page, keys: KeyType) -> Result<Unknown<'e>, Failure> {
@@ -177,7 +207,7 @@ shown! {
     });
     Vec<Admission>: |env, all, keys| list(env, &all, |one| admission(env, one, keys));
     Page: |env, items, keys| page(env, &items, keys);
-    Answer: |env, found, keys| answer(env, &found, keys);
+    Answer: |env, found, keys| buffer(env, &flat_answer(&found, keys)?);
     Written: |env, written, _keys| row![env; written.change as f64,
         list(env, &written.outcomes, |outcome| value(env, outcome.as_str()))?];
     Option<Document>: |env, document, keys| match document {

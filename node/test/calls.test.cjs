@@ -288,6 +288,28 @@ test('keys that are no strings', async () => {
   await assert.rejects(Index.open(at, new Params({ seed: 1 })), { code: 'NEARKIN_MISMATCH' });
 });
 
+test('long answers have all keys and payloads', async () => {
+  for (const keys of ['string', 'buffer']) {
+    const index = Index.temporary(new Params(), { keys });
+    const given = Array.from({ length: 2_000 }, (_, at) => `${at % 2 ? 'ключ' : 'key'}${at}\u{1f600}`);
+    const payloadOf = (key) => (key.length % 3 ? `of ${key}` : '');
+    index.writeSync(given.map((key) => ({ key, document: TEXT, payload: payloadOf(key) })));
+    const byBytes = (one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other));
+    const expected = [...given].sort(byBytes).map((key) => [key, payloadOf(key)]);
+    const signature = index.sketcher.textSync(TEXT);
+    for (const document of [TEXT, signature, structuredClone(signature)]) {
+      for (const limit of [1, 2_000]) {
+        for (const answer of [index.querySync(document, { limit }), await index.query(document, { limit })]) {
+          assert.deepEqual([answer.found, answer.complete], [2_000, true]);
+          assert.equal(typeof answer.matches[0].key === 'string', keys === 'string');
+          const shown = answer.matches.map(({ key, payload }) => [String(key), String(payload)]);
+          assert.deepEqual(shown, expected.slice(0, limit));
+        }
+      }
+    }
+  }
+});
+
 test('a buffer may be used again as soon as the call has returned', async () => {
   const index = Index.temporary(new Params(), { keys: 'buffer' });
   const [key, payload] = [Buffer.from('key'), Buffer.from('payload')];

@@ -5,6 +5,7 @@
 mod api;
 mod call;
 mod followed;
+mod hand_over;
 mod handlers;
 mod http;
 pub mod mcp;
@@ -208,7 +209,7 @@ async fn serve(
         format!("stopping: {drain}finishing running requests (a second signal exits at once)");
     match &shared.log {
         // A pipe that nobody reads must not keep the server from stopping.
-        Some(log) => log.say(format!("nearkin: {stopping}")),
+        Some(log) => log.say(&format!("nearkin: {stopping}")),
         None => output::note(stopping),
     }
     let hurry = tokio::spawn(async move {

@@ -1,6 +1,28 @@
 //! Resource limits of a parser process. On Unix, the system enforces them. Limits that the system
 //! does not support are not enforced.
 
+use std::path::Path;
+
+/// Memory that this process may use, in bytes: what is available on the machine, but no more than
+/// the limit of a control group, such as a container's. `None` if the system does not say.
+pub(super) fn memory_available() -> Option<u64> {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let info = read(Path::new("/proc/meminfo"))?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    // A line is `NUMBER:CONTROLLERS:/GROUP`. Within a container, the path may be that of the host.
+    let groups = groups.lines().filter_map(|line| Some(line.split_once(":/")?.1));
+    let places = groups.flat_map(|group| Path::new(group).ancestors());
+    let limits = places.flat_map(|group| {
+        let current = Path::new("/sys/fs/cgroup").join(group).join("memory.max");
+        let first = Path::new("/sys/fs/cgroup/memory").join(group).join("memory.limit_in_bytes");
+        [read(&current), read(&first)]
+    });
+    let limits = limits.filter_map(|limit| limit?.trim().parse().ok());
+    limits.chain([kib << 10]).min()
+}
+
 /// Sets the limits of memory and processor time for parsing a file of `length` bytes. The bytes of
 /// the file do not count towards the memory limit.
 #[cfg(unix)]

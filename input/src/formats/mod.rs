@@ -49,7 +49,7 @@ use format::Format;
 pub use child::if_asked;
 pub use mail::keep_quoted;
 pub(crate) use mail::{begins_mailbox, is_header};
-pub use parser::PURGE_OPTION;
+pub use parser::{PURGE_OPTION, allow_memory};
 pub use pdf::{faster as faster_pdf, read_by as read_pdf_by};
 
 /// Version of the text extraction. Raised whenever the text of a file may come out differently; all

@@ -7,7 +7,7 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use super::decode::Decoded;
 #[cfg(not(test))]
 use super::decode::forced;
 use super::format::{Format, failed};
+use super::limits;
 #[cfg(not(test))]
 use super::mail::is_quoted_kept;
 use super::wire::{ParseRequest, read_reply};
@@ -29,8 +30,7 @@ const SECONDS: u64 = 30;
 const CLOCK_TIME_MAX: Option<Duration> =
     if cfg!(unix) { None } else { Some(Duration::from_secs(600)) };
 
-/// Memory limit of all parsers together. The parser of a large file runs alone and may use all of
-/// it. It is half of the memory that a command may take.
+/// Memory limit of the parser process of a large file.
 const MEMORY_MAX: u64 = 112 << 20;
 
 /// Memory limit of a parser process for a small file.
@@ -39,8 +39,7 @@ const MEMORY_OF_SMALL: u64 = 8 << 20;
 /// Memory limit of a parser process for a medium file.
 const MEMORY_OF_MEDIUM: u64 = 32 << 20;
 
-/// Maximum sizes of small and of medium files. Parsers need many times the size of a file, so a
-/// larger file is parsed alone.
+/// Maximum sizes of small and of medium files: parsers need many times the size of a file.
 const SMALL_BYTES: usize = 32 << 10;
 const MEDIUM_BYTES: usize = 256 << 10;
 
@@ -165,7 +164,29 @@ fn kill_all() {
 }
 
 /// Memory that is not reserved for any parser.
-static FREE: Mutex<u64> = Mutex::new(MEMORY_MAX);
+static FREE: LazyLock<Mutex<u64>> = LazyLock::new(|| Mutex::new(memory_of_all()));
+
+fn memory_of_all() -> u64 {
+    let allowed = ALLOWED.get().copied().or_else(limits::memory_available).unwrap_or(0);
+    let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    memory_within(allowed, processors)
+}
+
+/// Memory for all parsers together: enough for a large file per processor, but at most half of what
+/// is allowed; always enough for one.
+fn memory_within(allowed: u64, processors: u64) -> u64 {
+    MEMORY_MAX * (allowed / 2 / MEMORY_MAX).clamp(1, processors)
+}
+
+/// The memory that the user allows.
+static ALLOWED: OnceLock<u64> = OnceLock::new();
+
+/// Sets the memory that the user allows for the whole program, of which parsers may use half; to be
+/// called before any file is read. One parser of a large file may always run.
+pub fn allow_memory(bytes: u64) {
+    // The first call counts; there is no other.
+    let _ = ALLOWED.set(bytes);
+}
 
 /// Notified when reserved memory is released.
 static FREED: Condvar = Condvar::new();

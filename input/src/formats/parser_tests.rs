@@ -89,6 +89,14 @@ fn a_parser_gets_so_much_memory_and_no_more() {
     assert!(read.unwrap().text.starts_with("allocate"));
 }
 
+#[test]
+fn as_many_large_files_are_parsed_at_once_as_memory_allows() {
+    let together = |allowed, processors| memory_within(allowed, processors) / MEMORY_MAX;
+    assert_eq!([together(0, 8), together(MEMORY_MAX, 8), together(u64::MAX, 1)], [1, 1, 1]);
+    assert_eq!([together(7 * MEMORY_MAX, 8), together(u64::MAX, 8)], [3, 8]);
+    assert!(limits::memory_available().is_none_or(|bytes| bytes > 1 << 20));
+}
+
 /// When the request with the large file arrives, the process still has the memory limit of the
 /// small file. It must raise the limit before it reads the file.
 #[test]
@@ -107,7 +115,7 @@ fn processes_read_several_files_and_ended_ones_hold_no_share() {
     assert_eq!(one, other);
     // There are more failures here than shares of memory, so each failure must have released its
     // share.
-    for _ in 0..=MEMORY_MAX / MEMORY_OF_SMALL {
+    for _ in 0..=memory_of_all() / MEMORY_OF_SMALL {
         within(&mut request("abort", MEMORY_OF_SMALL, SECONDS), None).unwrap_err();
     }
 }

@@ -18,8 +18,9 @@ use crate::threads;
 use nearkin_input::raw::{Origin, Raw};
 
 /// A chunk ends when it reaches one of these limits (or a 64th of `--memory`). At most five chunks
-/// exist at a time: one each in the reader, the workers and the sink, and one in each queue.
-/// [`Window`] allows fewer if documents are large.
+/// exist at a time: one each in the reader and the sink, and three that are worked on or done. So
+/// no core waits for the last document of a chunk, which may take long. [`Window`] allows fewer
+/// chunks if documents are large.
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_DOCUMENTS: usize = 4_096;
 
@@ -67,8 +68,8 @@ pub fn run_with_positions<T: Send>(
     threads::start_pool()?;
     let window = &Window::default();
     thread::scope(|scope| {
-        let (to_work, chunks) = sync_channel::<Chunk<Entered<'_>>>(1);
-        let (to_sink, results) = sync_channel::<Chunk<T>>(1);
+        let (to_work, chunks) = sync_channel::<Chunk<Entered<'_>>>(0);
+        let (to_sink, results) = sync_channel::<ScopedJoinHandle<'_, Option<Chunk<T>>>>(1);
         let work = &work;
         let work = move |(raw, permit): Entered<'_>| {
             let done = (!interrupt::came()).then(|| work(raw));
@@ -80,16 +81,21 @@ pub fn run_with_positions<T: Send>(
             let _closing = Closing(window);
             for (chunk, position) in chunks {
                 interrupt::check()?;
-                let done: Option<Vec<T>> = chunk.into_par_iter().map(work).collect();
-                let done = done.ok_or_else(Failure::interrupted)?;
-                if to_sink.send((done, position)).is_err() {
+                let work_on_all = move || {
+                    let done: Option<Vec<T>> = chunk.into_par_iter().map(work).collect();
+                    done.map(|done| (done, position))
+                };
+                if to_sink.send(threads::scoped(scope, work_on_all)?).is_err() {
                     break;
                 }
             }
             Ok(())
         })?;
         let writer = threads::scoped(scope, move || {
-            results.into_iter().try_for_each(|(chunk, position)| sink(chunk, position))
+            results.into_iter().try_for_each(|working| {
+                let (chunk, position) = end(working).ok_or_else(Failure::interrupted)?;
+                sink(chunk, position)
+            })
         })?;
         let read = feed(input, pace, progress, (&to_work, window));
         // Closing the channels tells the other threads that the input has ended.

@@ -1,17 +1,31 @@
 //! Work on the index for a request: on a thread that may block, and only while its answer is
-//! wanted.
+//! wanted. Brief work runs on the thread of its connection: a hand-over costs more than the work.
 
+use std::cell::Cell;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
+use super::api::bodies::Body;
 use super::api::error_response::ErrorResponse;
 use super::shared::Shared;
+
+/// Maximum size of a body whose work may be brief: making the signature of such a text takes some
+/// microseconds.
+const BRIEF_BYTES_MAX: usize = 16 << 10;
+
+/// Maximum number of candidates of a brief query.
+const BRIEF_CANDIDATES_MAX: usize = 1_024;
 
 /// The shared state as one request sees it.
 pub(super) struct Call<'a> {
     shared: &'a Shared,
     abandoned: Arc<AtomicBool>,
+    /// Whether the work is given up unless it is brief.
+    brief: bool,
+    given_up: Cell<bool>,
 }
 
 impl Deref for Call<'_> {
@@ -24,7 +38,23 @@ impl Deref for Call<'_> {
 
 impl<'a> Call<'a> {
     fn new(shared: &'a Shared, abandoned: Arc<AtomicBool>) -> Self {
-        Self { shared, abandoned }
+        Self { shared, abandoned, brief: false, given_up: Cell::new(false) }
+    }
+
+    /// The maximum number of candidates of a query, if the work is given up unless it is brief.
+    pub(crate) fn brief_candidates_max(&self) -> Option<usize> {
+        self.brief.then_some(BRIEF_CANDIDATES_MAX)
+    }
+
+    /// Gives the work up if it was to be brief: `is_long` says that it is not. Then it runs again,
+    /// on a thread that may block.
+    pub(crate) fn give_up_if(&self, is_long: bool) -> Result<(), ErrorResponse> {
+        if !(self.brief && is_long) {
+            return Ok(());
+        }
+        self.given_up.set(true);
+        // This response goes nowhere.
+        Err(ErrorResponse::new("busy", "the work is not brief"))
     }
 
     /// A call that nobody gives up.
@@ -83,10 +113,31 @@ pub(super) async fn work<T: Send + 'static>(
         drop(place);
         done
     });
-    worked.await.unwrap_or_else(|_| {
-        Err(ErrorResponse::new("internal", "the request failed inside the server")
-            .advise("see the server's stderr"))
-    })
+    worked.await.unwrap_or_else(|_| Err(panicked()))
+}
+
+fn panicked() -> ErrorResponse {
+    ErrorResponse::new("internal", "the request failed inside the server")
+        .advise("see the server's stderr")
+}
+
+/// Reads from the index at once if that is brief, or else as [`work`] does.
+pub(super) async fn brief_or_long<T: Send + 'static>(
+    shared: Arc<Shared>,
+    body: Body,
+    read: fn(&Call<'_>, &Body) -> Result<T, ErrorResponse>,
+) -> Result<T, ErrorResponse> {
+    if body.len() <= BRIEF_BYTES_MAX && !shared.hand_over.is_due() {
+        let call = Call { brief: true, ..Call::new(&shared, Arc::default()) };
+        let began = Instant::now();
+        // This is unwind safe: the library checks its own state after a panic.
+        let done = catch_unwind(AssertUnwindSafe(|| read(&call, &body)));
+        shared.hand_over.note(began.elapsed());
+        if !call.given_up.get() {
+            return done.unwrap_or_else(|_| Err(panicked()));
+        }
+    }
+    work(shared, move |call| read(call, &body)).await
 }
 
 #[cfg(test)]

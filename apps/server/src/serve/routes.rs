@@ -9,6 +9,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
+use super::api::bodies::Body;
 use super::api::error_response::ErrorResponse;
 #[cfg(test)]
 use super::api::tests::description::AnswerContent::{Json, Lines, Media, OneOf};
@@ -73,6 +74,16 @@ where
     move |State(shared): State<Arc<Shared>>, given: G| {
         call::work(shared, move |call| run(call, &given))
     }
+}
+
+/// A handler that reads from the index: it runs at once if that is brief.
+fn brief<M: 'static, A: IntoResponse + Send + 'static>(
+    run: fn(&Call<'_>, &Body) -> Result<A, ErrorResponse>,
+) -> impl Handler<(M, State<Arc<Shared>>, Body), Arc<Shared>>
+where
+    Body: FromRequest<Arc<Shared>, M>,
+{
+    move |State(shared): State<Arc<Shared>>, body: Body| call::brief_or_long(shared, body, run)
 }
 
 /// Routes of the pages and of the server's state. They only read.
@@ -141,7 +152,7 @@ fn programs() -> Vec<Route> {
         route!(post "/v1/batch", blocking(documents::batch), "batch",
             "Insert and remove several documents as one change: all of them or none, one sync",
             [(200, "Done", Json("BatchWritten"))], [ANY, TOKEN, BODY, INDEX, WRITE], "Batch"),
-        route!(post "/v1/query", blocking(search::query), "query",
+        route!(post "/v1/query", brief(search::query), "query",
             "Find documents similar to a text, a set, a signature, or stored documents",
             [(200, "The matches, most similar first, equal ones by key; of `texts`, each its own",
                 OneOf(&["Answer", "Answers"]))],

@@ -10,6 +10,7 @@ use nearkin::Sketcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::api::error_response::ErrorResponse;
+use super::hand_over::HandOver;
 use super::http::access::Access;
 use super::http::access_log::AccessLog;
 use super::metrics::Metrics;
@@ -54,6 +55,7 @@ pub(super) struct Shared {
     draining: AtomicBool,
     places: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    pub(super) hand_over: HandOver,
     /// Memory still free for bodies, in KiB.
     room: Arc<Semaphore>,
     recalls: Mutex<HashMap<u64, f64>>,
@@ -78,6 +80,7 @@ impl Shared {
             draining: AtomicBool::new(false),
             places: Arc::new(Semaphore::new(limits.requests_max)),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            hand_over: HandOver::default(),
             room: Arc::new(Semaphore::new(kib)),
             recalls: Mutex::new(HashMap::new()),
         }

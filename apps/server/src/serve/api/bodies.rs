@@ -41,8 +41,8 @@ pub(crate) fn limit(given: Option<usize>, default: usize) -> Result<usize, Error
 /// Default number of matches in an answer.
 pub(crate) const MATCHES_DEFAULT: usize = 10;
 
-/// A request body whose type is JSON and whose size is within the limit. It is parsed later, on a
-/// thread that may block, because parsing takes time.
+/// A request body whose type is JSON and whose size is within the limit. It is parsed later,
+/// because parsing takes time.
 pub(crate) struct Body {
     bytes: Bytes,
     /// The memory reserved for this body, out of the memory for all bodies.
@@ -57,6 +57,10 @@ impl Body {
     ) -> Result<Self, ErrorResponse> {
         let bytes = bytes.into();
         Ok(Self { _room: shared.room(bytes.len())?, bytes })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ErrorResponse> {

@@ -48,6 +48,7 @@ fn answer(call: &Call<'_>, body: &WithConditions<QueryBody>) -> Result<QueryAnsw
             "exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys` is needed",
         ));
     }
+    call.give_up_if(texts.is_some() || keys.is_some() || request.exact)?;
     let search = Search::new(call, request, conditions)?;
     if let Some(texts) = texts {
         if texts.len() > TEXTS_MAX || texts.len() * search.limit > MATCHES_MAX {
@@ -193,8 +194,15 @@ impl<'a> Search<'a> {
         let is_decided_later = self.originals.is_some();
         let limit = if is_decided_later { LOOKED_AT_MAX } else { self.limit };
         let alike = if is_decided_later { self.alike.for_verification() } else { self.alike };
-        let conditions = self.conditions.begin()?.alike(alike).limit(limit);
+        let mut conditions = self.conditions.begin()?.alike(alike).limit(limit);
+        let own = self.conditions.number("max_candidates");
+        let brief = self.call.brief_candidates_max();
+        let brief = brief.filter(|most| own.is_none_or(|own| own > *most as f64));
+        if let Some(most) = brief {
+            conditions = conditions.max_candidates(most);
+        }
         let mut answer = query.conditions(conditions.cancel_if(self.call.is_abandoned())).run()?;
+        self.call.give_up_if(brief.is_some() && !answer.complete)?;
         self.call.check()?;
         if is_decided_later {
             answer.complete &= answer.found <= LOOKED_AT_MAX as u64;

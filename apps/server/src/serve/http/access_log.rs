@@ -5,9 +5,7 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,8 +14,11 @@ use serde::Serialize;
 use crate::args::serve::LogFormat;
 use nearkin_kit::time;
 
-/// Lines that wait to be written.
-const WAITING_MAX: usize = 1 << 15;
+/// Bytes of lines that wait to be written.
+const WAITING_BYTES_MAX: usize = 4 << 20;
+
+/// Length of most lines.
+const LINE_BYTES: usize = 256;
 
 /// Time for which lines are collected, because waking the thread for each line would cost more than
 /// the line.
@@ -48,64 +49,109 @@ pub(crate) struct Logged<'a> {
     pub(crate) id: &'a str,
 }
 
+/// The lines that wait to be written.
+#[derive(Default)]
+struct Waiting {
+    lines: Vec<u8>,
+    /// Number of lines dropped since the last write.
+    dropped: u64,
+    ended: bool,
+}
+
+/// Lines that requests append and a thread writes.
+#[derive(Default)]
+struct Lines {
+    waiting: Mutex<Waiting>,
+    /// Notified when there is a first line, and at the end.
+    filled: Condvar,
+}
+
+impl Lines {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // If a thread has panicked with the lock held, a line may be incomplete.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends a line, or drops it if too many wait.
+    fn append(&self, line: &[u8]) {
+        let mut waiting = self.lock();
+        if waiting.lines.len() >= WAITING_BYTES_MAX {
+            waiting.dropped += 1;
+            return;
+        }
+        let is_first = waiting.lines.is_empty();
+        waiting.lines.extend_from_slice(line);
+        waiting.lines.push(b'\n');
+        drop(waiting);
+        if is_first {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Writes lines until the end.
+    fn write_all(&self) {
+        let mut lines = Vec::new();
+        loop {
+            let none = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.ended;
+            drop(self.filled.wait_while(self.lock(), none));
+            std::thread::sleep(COLLECTED);
+            let mut waiting = self.lock();
+            // The memory of the lines that were written is used again.
+            std::mem::swap(&mut waiting.lines, &mut lines);
+            let (dropped, ended) = (std::mem::take(&mut waiting.dropped), waiting.ended);
+            drop(waiting);
+            if dropped > 0 {
+                lines.extend(format!("nearkin: {dropped} lines dropped\n").as_bytes());
+            }
+            // If stderr is closed, there is nowhere left to report to.
+            let _ = io::stderr().write_all(&lines);
+            lines.clear();
+            if ended {
+                return;
+            }
+        }
+    }
+}
+
 /// The log, and the thread that writes it.
 pub(crate) struct AccessLog {
     format: LogFormat,
-    lines: SyncSender<String>,
-    /// Number of lines dropped since the last write.
-    dropped: Arc<AtomicU64>,
+    lines: Arc<Lines>,
     writer: JoinHandle<()>,
-}
-
-/// Writes lines until the end.
-fn write_all(lines: &Receiver<String>, dropped: &AtomicU64) {
-    while let Ok(first) = lines.recv() {
-        std::thread::sleep(COLLECTED);
-        let mut text = first + "\n";
-        for line in lines.try_iter() {
-            text.extend([&line, "\n"]);
-        }
-        let dropped = dropped.swap(0, Ordering::Relaxed);
-        if dropped > 0 {
-            text.extend(["nearkin: ", &dropped.to_string(), " lines dropped\n"]);
-        }
-        // If stderr is closed, there is nowhere left to report to.
-        let _ = io::stderr().write_all(text.as_bytes());
-    }
 }
 
 impl AccessLog {
     /// Starts the thread that writes to stderr.
     pub(crate) fn start(format: LogFormat) -> io::Result<Self> {
-        let (lines, written) = sync_channel(WAITING_MAX);
-        let dropped = Arc::<AtomicU64>::default();
-        let counted = Arc::clone(&dropped);
+        let lines = Arc::<Lines>::default();
+        let written = Arc::clone(&lines);
         let named = std::thread::Builder::new().name("access log".to_owned());
-        let writer = named.spawn(move || write_all(&written, &counted))?;
-        Ok(Self { format, lines, dropped, writer })
+        let writer = named.spawn(move || written.write_all())?;
+        Ok(Self { format, lines, writer })
     }
 
     /// Logs a request.
     pub(crate) fn log(&self, mut logged: Logged<'_>) {
         // Paths are ASCII, so any place is the end of a character.
         logged.path = logged.path.get(..PATH_BYTES_MAX).unwrap_or(logged.path);
-        let line = match self.format {
-            LogFormat::Json => serde_json::to_string(&logged).unwrap_or_default(),
-            LogFormat::Text | LogFormat::Off => text(&logged),
+        let mut line = Vec::with_capacity(LINE_BYTES);
+        // Writing to memory does not fail.
+        let _ = match self.format {
+            LogFormat::Json => serde_json::to_writer(&mut line, &logged).map_err(io::Error::from),
+            LogFormat::Text | LogFormat::Off => text(&mut line, &logged),
         };
-        self.say(line);
+        self.lines.append(&line);
     }
 
     /// Writes a line between those of requests, without waiting.
-    pub(crate) fn say(&self, line: String) {
-        if self.lines.try_send(line).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
+    pub(crate) fn say(&self, line: &str) {
+        self.lines.append(line.as_bytes());
     }
 
     /// Waits until all lines are written, or for a short time if nobody reads them.
     pub(crate) fn finish(self) {
-        drop(self.lines);
+        self.lines.lock().ended = true;
+        self.lines.filled.notify_one();
         let end = Instant::now() + LAST;
         while !self.writer.is_finished() && Instant::now() < end {
             std::thread::sleep(TICK);
@@ -113,11 +159,19 @@ impl AccessLog {
     }
 }
 
-fn text(logged: &Logged<'_>) -> String {
+fn text(line: &mut Vec<u8>, logged: &Logged<'_>) -> io::Result<()> {
     let Logged { time, peer, method, path, status, ms, bytes, id } = logged;
-    let peer = peer.map_or_else(|| "-".to_owned(), |peer| peer.to_string());
-    let bytes = bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
-    format!("{time} {peer} {method} {path} {status} {ms:.1}ms {bytes}B {id}")
+    write!(line, "{time} ")?;
+    match peer {
+        Some(peer) => write!(line, "{peer}")?,
+        None => line.push(b'-'),
+    }
+    write!(line, " {method} {path} {status} {ms:.1}ms ")?;
+    match bytes {
+        Some(bytes) => write!(line, "{bytes}")?,
+        None => line.push(b'-'),
+    }
+    write!(line, "B {id}")
 }
 
 /// The present time in UTC, with milliseconds.
@@ -147,7 +201,9 @@ mod tests {
             id: "a-1",
         };
         let line = "2026-11-26T20:00:00.000Z 127.0.0.1:5 GET /v1/stats?x 200 1.2ms -B a-1";
-        assert_eq!(text(&logged), line);
+        let mut shown = Vec::new();
+        text(&mut shown, &logged).unwrap();
+        assert_eq!(String::from_utf8(shown).unwrap(), line);
         let now = now();
         assert!(now.len() == 24 && now.starts_with("20") && now.ends_with('Z'), "{now}");
     }
