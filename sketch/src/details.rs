@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::distinct::bag;
+use crate::distinct::sorted_bag;
 use crate::unit::UnitHash;
 use crate::windows::windows;
 use crate::{Original, Result, Shingles, Sketcher, Variety};
@@ -141,7 +141,13 @@ impl Sketcher {
     ///
     /// Those of [`Sketcher::original_text`].
     pub fn detailed_text(&self, text: &str) -> Result<Original> {
-        Ok(self.original_text(text)?.with_details(self.details(text)))
+        Ok(self.with_details(self.original_text(text)?, text))
+    }
+
+    /// A document that [`Sketcher::original_text`] made of this text, with what can set it apart
+    /// from a similar one.
+    pub fn with_details(&self, document: Original, text: &str) -> Original {
+        document.with_details(self.details(text))
     }
 
     /// Like [`Sketcher::detailed_text`]; also returns the variety of the text's shingles, at the
@@ -172,9 +178,7 @@ impl Sketcher {
         let mut runs: Vec<u64> =
             words(&letters).map(|word| hash.hash_bytes(word.as_bytes())).collect();
         windows(&mut runs, RUN as usize, None);
-        bag(&mut runs);
-        runs.sort_unstable();
-        runs
+        sorted_bag(runs)
     }
 
     /// A text in which two texts may differ: lower case, letters folded as the parameters say.
