@@ -120,6 +120,8 @@ pub struct Judge {
     /// A rank, and the position of the document before it with the same run.
     chains: Vec<(u64, u32)>,
     cache: Cache,
+    /// The documents of the part that is judged, and those they were dropped for.
+    part: HashMap<u64, Option<Arc<Original>>, RandomState>,
     /// Only how a run is stopped.
     stopping: Conditions<'static>,
 }
@@ -143,6 +145,7 @@ impl Judge {
             last: HashMap::default(),
             chains: Vec::new(),
             cache: Cache::default(),
+            part: HashMap::default(),
             stopping: Conditions::default(),
         }
     }
@@ -165,8 +168,8 @@ impl Judge {
     /// Judges all suspects. `judged` gets each dropped one, in ascending order of rank.
     ///
     /// `fetch` returns the documents of several ranks, as far as they are at hand: the others take
-    /// no part, and are not judged. A document is fetched twice or, if it is compared with others,
-    /// more often, unless it is in the cache.
+    /// no part, and are not judged. A document is fetched twice or, if others were dropped for it or
+    /// it is compared with them, more often, unless it is in the cache.
     ///
     /// # Errors
     ///
@@ -178,13 +181,17 @@ impl Judge {
     ) -> Result<()> {
         let suspects = std::mem::take(&mut self.suspects);
         for some in together(&suspects) {
-            for document in self.documents(some, fetch)?.iter().flatten() {
+            self.gather(some.iter().map(|suspect| suspect.rank).collect(), fetch)?;
+            for document in self.part.values().flatten() {
                 document.runs().iter().for_each(|run| self.counts.add(*run));
             }
         }
         for some in together(&suspects) {
-            for (suspect, document) in some.iter().zip(self.documents(some, fetch)?) {
-                let Some(document) = document else { continue };
+            // One after the other, those they were dropped for would be fetched on this thread.
+            let of = some.iter().filter_map(|suspect| suspect.of);
+            self.gather(some.iter().map(|suspect| suspect.rank).chain(of).collect(), fetch)?;
+            for suspect in some {
+                let Some(document) = self.get(suspect.rank, fetch)? else { continue };
                 match suspect.of {
                     None => self.keep(suspect.rank, &document),
                     Some(of) => {
@@ -203,21 +210,16 @@ impl Judge {
         self.between(one, other).is_none().then_some(overlap)
     }
 
-    /// The documents of suspects. Those that are not cached are fetched at once.
-    fn documents(
-        &mut self,
-        some: &[Suspect],
-        fetch: &mut FetchRanks<'_>,
-    ) -> Result<Vec<Option<Arc<Original>>>> {
-        let cached = some.iter().map(|suspect| self.cache.cached(suspect.rank));
-        let mut documents: Vec<Option<Arc<Original>>> = cached.collect();
-        let missing = || (0..some.len()).zip(&documents).filter(|(_, one)| one.is_none());
-        let places: Vec<usize> = missing().map(|(at, _)| at).collect();
-        let ranks: Vec<u64> = places.iter().map(|at| some[*at].rank).collect();
-        for (at, document) in places.into_iter().zip(self.fetched(&ranks, fetch)?) {
-            documents[at] = document;
+    /// Gathers the documents of a part. Those that are not cached are fetched at once.
+    fn gather(&mut self, mut ranks: Vec<u64>, fetch: &mut FetchRanks<'_>) -> Result<()> {
+        ranks.sort_unstable();
+        ranks.dedup();
+        self.part = ranks.iter().map(|rank| (*rank, self.cache.cached(*rank))).collect();
+        ranks.retain(|rank| self.part.get(rank).is_none_or(Option::is_none));
+        for (rank, document) in ranks.iter().zip(self.fetched(&ranks, fetch)?) {
+            self.part.insert(*rank, document);
         }
-        Ok(documents)
+        Ok(())
     }
 
     fn fetched(
@@ -240,6 +242,9 @@ impl Judge {
 
     /// The document of a rank, if it is at hand.
     fn get(&mut self, rank: u64, fetch: &mut FetchRanks<'_>) -> Result<Option<Arc<Original>>> {
+        if let Some(document) = self.part.get(&rank) {
+            return Ok(document.clone());
+        }
         match self.cache.cached(rank) {
             Some(document) => Ok(Some(document)),
             None => Ok(self.fetched(&[rank], fetch)?.pop().flatten()),

@@ -10,15 +10,17 @@
 //!
 //! - read: pipeline, documents, records, lines, window; read, content, fields; read*, skips, ledger
 //! - decide: decide, order, ledger*, order*, ledger*
-//! - write: write, documents*, records*, lines*, ledger*, packed
+//! - write: ahead, documents*, records*, lines*, write, ledger*, packed
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 
+mod ahead;
 mod apart;
 mod clusters;
 mod counts;
 mod decide;
 mod deciding;
+mod documents;
 mod exactly;
 mod format;
 mod held;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
-use super::{doubts, stored};
+use super::doubts;
 use crate::args::machine;
 use crate::output;
 use crate::time;
@@ -170,17 +170,6 @@ impl Reading {
         };
         let (name, (signature, looks)) = self.named(raw, read)?;
         Ok((Sketched::new(name, signature), looks))
-    }
-
-    /// Like [`Reading::sketch_varied`]; also returns the content as bytes, from which
-    /// [`stored::original`] makes the document again.
-    pub fn sketch_and_pack(
-        &self,
-        raw: Raw,
-    ) -> Result<(Sketched, Option<Variety>, Vec<u8>), Skipped> {
-        let read = |content: &Content| Ok((self.varied(content)?, stored::pack(content)));
-        let (name, ((signature, variety), bytes)) = self.named(raw, read)?;
-        Ok((Sketched::new(name, signature), variety, bytes))
     }
 
     /// A document's name, and its content in the form for exact comparison.
@@ -434,7 +423,7 @@ mod tests {
     #[test]
     fn a_line_with_a_key_too_long_is_skipped() {
         let raw = |key: &str| Raw {
-            origin: Origin::Line { file: "l".into(), file_number: 0, number: 3 },
+            origin: Origin::Line { file: "l".into(), file_number: 0, number: 3, at: None },
             body: Ok(format!("{{\"id\":\"{key}\",\"text\":\"a b c\"}}").into()),
         };
         assert!(reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX))).is_ok());

@@ -5,14 +5,15 @@
 //! place in the order of preference. So decisions made after the last checkpoint can be undone:
 //! their ranks are the highest.
 
+use std::io;
 use std::sync::Arc;
 
-use nearkin::{Dedup, LookedUp, Signature};
+use bytes::Bytes;
+use nearkin::{Dedup, Duplicate, FetchRanks, Index, LookedUp, Signature};
 use rayon::prelude::*;
 
 use super::deciding::Deciding;
 use super::exactly;
-use super::exactly::Documents;
 use super::ledger::{Entry, Kind};
 use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::request::Request;
@@ -77,6 +78,32 @@ fn decide(
             ranks.push(rank);
         }
     }
+    let documents = work.documents();
+    let line = |rank: u64| match at(begin, rank).and_then(|at| entries.get(at)) {
+        Some(entry) => documents.line(entry),
+        None => documents.line_of(order.line(rank)),
+    };
+    let decided = similar((dedup, request), work, (&ranks, &signatures), order, &line)?;
+    let mut verdicts = vec![Verdict::None; numbers.len()];
+    for (rank, duplicate) in ranks.iter().zip(decided) {
+        verdicts[at(begin, *rank).unwrap_or(usize::MAX)] = order::verdict(order, duplicate);
+    }
+    Ok(DecidedRanks { numbers, verdicts })
+}
+
+/// The place of a rank among those from `begin` on.
+fn at(begin: u64, rank: u64) -> Option<usize> {
+    rank.checked_sub(begin).and_then(|at| usize::try_from(at).ok())
+}
+
+/// For each document, the kept one that it duplicates. `line` returns the line of a rank.
+fn similar(
+    (dedup, request): (&mut Dedup<'_>, &Request<'_>),
+    work: &Work,
+    (ranks, signatures): (&[u64], &[Signature]),
+    order: &Order,
+    line: &(dyn Fn(u64) -> io::Result<Bytes> + Sync),
+) -> Result<Vec<Option<Duplicate>>, Failure> {
     let look_up = |some: &[Signature]| match request.deciding {
         Deciding::Confirmed => dedup.look_up_candidates(some),
         _ => dedup.look_up(some),
@@ -84,27 +111,83 @@ fn decide(
     let found: nearkin::Result<Vec<Vec<LookedUp>>> =
         signatures.par_chunks(BATCH_SIGNATURES).map(look_up).collect();
     let found = found?.concat();
-    let decided = if request.deciding == Deciding::Confirmed {
-        let documents = Documents::new(work);
-        let fetch = &mut |rank: u64| {
-            let at = rank.checked_sub(begin).and_then(|at| usize::try_from(at).ok());
-            let (line, entry) = (order.line(rank), at.and_then(|at| entries.get(at)));
-            // What is fetched now is judged later, unless nothing is.
-            let document = if request.is_guarded() {
-                documents.detailed(line, entry)
-            } else {
-                documents.original(line)
-            };
-            document.map(Some)
-        };
-        dedup.decide_confirmed(&ranks, &signatures, &found, fetch)?
-    } else {
-        dedup.decide(&ranks, &signatures, &found)?
-    };
-    let mut verdicts = vec![Verdict::None; numbers.len()];
-    for (rank, duplicate) in ranks.iter().zip(decided) {
-        let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
-        verdicts[at] = order::verdict(order, duplicate);
+    if request.deciding != Deciding::Confirmed {
+        return Ok(dedup.decide(ranks, signatures, &found)?);
     }
-    Ok(DecidedRanks { numbers, verdicts })
+    let documents = work.documents();
+    let made = |rank: &u64| {
+        // What is fetched now is judged later, unless nothing is.
+        let document = if request.is_guarded() {
+            documents.held(order.line(*rank), || line(*rank))
+        } else {
+            documents.original(line(*rank))
+        };
+        document.map(Some)
+    };
+    let fetch: &mut FetchRanks<'_> = &mut |ranks| ranks.par_iter().map(made).collect();
+    Ok(dedup.decide_confirmed(ranks, signatures, &found, fetch)?)
+}
+
+/// Decides documents while they are read. Decisions become durable with the lines.
+pub(super) struct AsRead<'a> {
+    dedup: Dedup<'a>,
+    verdicts: Verdicts,
+}
+
+impl<'a> AsRead<'a> {
+    /// Begins behind the lines of the ledger. `kept` is the index of kept documents.
+    pub(super) fn new(
+        request: &Request<'_>,
+        work: &Work,
+        kept: &'a Index,
+    ) -> Result<Self, Failure> {
+        let verdicts = Verdicts::open(&work.folder, Pass::Decided, work.ledger.count);
+        let verdicts = verdicts.map_err(|error| work.failed(&error))?;
+        let mut dedup = Dedup::new(kept, request.alike)?.cancel_if(interrupt::came);
+        // Decisions after the last checkpoint are made again.
+        dedup.go_back(work.ledger.count)?;
+        Ok(Self { dedup, verdicts })
+    }
+
+    /// Decides the lines that follow those of the ledger: the signature and the line of each
+    /// document, `None` for others.
+    pub(super) fn decide(
+        &mut self,
+        request: &Request<'_>,
+        work: &mut Work,
+        lines: Vec<Option<(Signature, Bytes)>>,
+    ) -> Result<Vec<Verdict>, Failure> {
+        work.ledger.flush().map_err(|error| work.failed(&error))?;
+        let begin = work.ledger.count;
+        let numbers: Vec<u64> = (begin..begin + lines.len() as u64).collect();
+        let (mut ranks, mut signatures) = (Vec::new(), Vec::new());
+        let mut here = Vec::with_capacity(lines.len());
+        for (rank, line) in numbers.iter().zip(lines) {
+            let (signature, line) = line.unzip();
+            here.push(line.unwrap_or_default());
+            if let Some(signature) = signature {
+                signatures.push(signature);
+                ranks.push(*rank);
+            }
+        }
+        let line = |rank: u64| match at(begin, rank).and_then(|at| here.get(at)) {
+            Some(line) => Ok(line.clone()),
+            None => work.documents().line_of(rank),
+        };
+        let dedup = (&mut self.dedup, request);
+        let decided = similar(dedup, work, (&ranks, &signatures), &Order::First, &line)?;
+        let mut verdicts = vec![Verdict::None; numbers.len()];
+        for (rank, duplicate) in ranks.iter().zip(decided) {
+            let at = at(begin, *rank).unwrap_or(usize::MAX);
+            verdicts[at] = order::verdict(&Order::First, duplicate);
+        }
+        self.verdicts.write(&numbers, &verdicts).map_err(|error| work.failed(&error))?;
+        Ok(verdicts)
+    }
+
+    /// Makes the decisions durable.
+    pub(super) fn sync(&self, work: &Work) -> Result<(), Failure> {
+        work.kept.sync()?;
+        self.verdicts.sync().map_err(|error| work.failed(&error))
+    }
 }
