@@ -197,10 +197,25 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || next_word(&mut rest))
 }
 
+/// For each byte, whether it is a letter or digit of ASCII (1), of another script (2), or neither.
+const KINDS: [u8; 256] = {
+    let mut kinds = [2; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        kinds[byte as usize] = byte.is_ascii_alphanumeric() as u8;
+        byte += 1;
+    }
+    kinds
+};
+
+fn kind(byte: u8) -> u8 {
+    KINDS[usize::from(byte)]
+}
+
 /// The next word, which is taken from the rest of a text.
+#[inline]
 fn next_word<'t>(rest: &mut &'t str) -> Option<&'t str> {
-    let may_begin = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-    let found = &rest[rest.bytes().position(may_begin)?..];
+    let found = &rest[rest.bytes().position(|byte| kind(byte) != 0)?..];
     let found = match found.as_bytes().first() {
         Some(byte) if byte.is_ascii() => found,
         _ => &found[found.find(char::is_alphanumeric)?..],
@@ -219,7 +234,7 @@ fn end_of_word(text: &str) -> usize {
 fn end_in_ascii(text: &[u8]) -> Option<usize> {
     let mut end = 0;
     loop {
-        end += text[end..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        end += text[end..].iter().take_while(|byte| kind(**byte) == 1).count();
         let (before, behind) = (text[..end].last()?, text.get(end + 1));
         match text.get(end) {
             Some(b'.' | b',') if before.is_ascii_digit() => match behind {

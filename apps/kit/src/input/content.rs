@@ -32,6 +32,9 @@ const PREPARED_BYTES_MAX: usize = 15 << 20;
 /// Maximum size of a payload.
 const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 
+/// Up to this size, the shingles of a text may be returned with its signature.
+const SHINGLED_BYTES_MAX: usize = 256 << 10;
+
 /// Texts from this size on are checked for growth by normalisation.
 const GROWING_BYTES_MIN: usize = DOCUMENT_BYTES_MAX / 16;
 
@@ -152,6 +155,24 @@ impl Reading {
             },
             _ => Ok((self.signature(content)?, None)),
         }
+    }
+
+    /// Like [`Reading::sketch_varied`]; of a text that is not large, also returns the hashes of its
+    /// shingles, in no particular order.
+    pub fn sketch_shingled(
+        &self,
+        raw: Raw,
+    ) -> Result<(Sketched, Option<Variety>, Option<Vec<u64>>), Skipped> {
+        let read = |content: &Content| match content {
+            Content::Text(text) if text.len() <= SHINGLED_BYTES_MAX => {
+                let made = self.sketcher.text_with_shingles(text);
+                let (signature, variety, shingles) = made.map_err(|error| reason_of(&error))?;
+                Ok((signature, Some(variety), Some(shingles)))
+            }
+            _ => self.varied(content).map(|(signature, variety)| (signature, variety, None)),
+        };
+        let (name, (signature, variety, shingles)) = self.named(raw, read)?;
+        Ok((Sketched::new(name, signature), variety, shingles))
     }
 
     /// Sketches a document. If its content is a text, also calls `look` with the text, and returns

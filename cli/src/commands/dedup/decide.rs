@@ -5,11 +5,10 @@
 //! place in the order of preference. So decisions made after the last checkpoint can be undone:
 //! their ranks are the highest.
 
-use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nearkin::{Dedup, Duplicate, FetchRanks, Index, LookedUp, Signature};
+use nearkin::{Dedup, Duplicate, FetchRanks, Index, LookedUp, Original, Signature};
 use rayon::prelude::*;
 
 use super::deciding::Deciding;
@@ -79,11 +78,13 @@ fn decide(
         }
     }
     let documents = work.documents();
-    let line = |rank: u64| match at(begin, rank).and_then(|at| entries.get(at)) {
-        Some(entry) => documents.line(entry),
-        None => documents.line_of(order.line(rank)),
+    let document = |rank: u64| {
+        documents.original(match at(begin, rank).and_then(|at| entries.get(at)) {
+            Some(entry) => documents.line(entry),
+            None => documents.line_of(order.line(rank)),
+        })
     };
-    let decided = similar((dedup, request), work, (&ranks, &signatures), order, &line)?;
+    let decided = similar((dedup, request), work, (&ranks, &signatures), order, &document)?;
     let mut verdicts = vec![Verdict::None; numbers.len()];
     for (rank, duplicate) in ranks.iter().zip(decided) {
         verdicts[at(begin, *rank).unwrap_or(usize::MAX)] = order::verdict(order, duplicate);
@@ -96,13 +97,13 @@ fn at(begin: u64, rank: u64) -> Option<usize> {
     rank.checked_sub(begin).and_then(|at| usize::try_from(at).ok())
 }
 
-/// For each document, the kept one that it duplicates. `line` returns the line of a rank.
+/// For each document, the kept one that it duplicates. `document` makes that of a rank.
 fn similar(
     (dedup, request): (&mut Dedup<'_>, &Request<'_>),
     work: &Work,
     (ranks, signatures): (&[u64], &[Signature]),
     order: &Order,
-    line: &(dyn Fn(u64) -> io::Result<Bytes> + Sync),
+    document: &(dyn Fn(u64) -> nearkin::Result<Original> + Sync),
 ) -> Result<Vec<Option<Duplicate>>, Failure> {
     let look_up = |some: &[Signature]| match request.deciding {
         Deciding::Confirmed => dedup.look_up_candidates(some),
@@ -118,14 +119,22 @@ fn similar(
     let made = |rank: &u64| {
         // What is fetched now is judged later, unless nothing is.
         let document = if request.is_guarded() {
-            documents.held(order.line(*rank), || line(*rank))
+            documents.held(order.line(*rank), || document(*rank))
         } else {
-            documents.original(line(*rank))
+            document(*rank)
         };
         document.map(Some)
     };
     let fetch: &mut FetchRanks<'_> = &mut |ranks| ranks.par_iter().map(made).collect();
     Ok(dedup.decide_confirmed(ranks, signatures, &found, fetch)?)
+}
+
+/// A document that is to be decided.
+pub(super) struct Undecided {
+    pub(super) signature: Signature,
+    pub(super) line: Bytes,
+    /// The hashes of its shingles, if they are known, in no particular order.
+    pub(super) shingles: Option<Vec<u64>>,
 }
 
 /// Decides documents while they are read. Decisions become durable with the lines.
@@ -149,13 +158,12 @@ impl<'a> AsRead<'a> {
         Ok(Self { dedup, verdicts })
     }
 
-    /// Decides the lines that follow those of the ledger: the signature and the line of each
-    /// document, `None` for others.
+    /// Decides the lines that follow those of the ledger; `None` stands for one without a document.
     pub(super) fn decide(
         &mut self,
         request: &Request<'_>,
         work: &mut Work,
-        lines: Vec<Option<(Signature, Bytes)>>,
+        lines: Vec<Option<Undecided>>,
     ) -> Result<Vec<Verdict>, Failure> {
         work.ledger.flush().map_err(|error| work.failed(&error))?;
         let begin = work.ledger.count;
@@ -163,19 +171,24 @@ impl<'a> AsRead<'a> {
         let (mut ranks, mut signatures) = (Vec::new(), Vec::new());
         let mut here = Vec::with_capacity(lines.len());
         for (rank, line) in numbers.iter().zip(lines) {
-            let (signature, line) = line.unzip();
-            here.push(line.unwrap_or_default());
-            if let Some(signature) = signature {
+            here.push(line.map(|Undecided { signature, line, shingles }| {
                 signatures.push(signature);
                 ranks.push(*rank);
-            }
+                (signatures.len() - 1, line, shingles)
+            }));
         }
-        let line = |rank: u64| match at(begin, rank).and_then(|at| here.get(at)) {
-            Some(line) => Ok(line.clone()),
-            None => work.documents().line_of(rank),
+        let documents = work.documents();
+        let document = |rank: u64| match at(begin, rank).and_then(|at| here.get(at)) {
+            Some(Some((at, _, Some(shingles)))) => {
+                let mut shingles = shingles.clone();
+                shingles.sort_unstable();
+                Original::from_shingle_hashes(signatures[*at].clone(), shingles)
+            }
+            Some(Some((_, line, None))) => documents.original(Ok(line.clone())),
+            _ => documents.original(documents.line_of(rank)),
         };
         let dedup = (&mut self.dedup, request);
-        let decided = similar(dedup, work, (&ranks, &signatures), &Order::First, &line)?;
+        let decided = similar(dedup, work, (&ranks, &signatures), &Order::First, &document)?;
         let mut verdicts = vec![Verdict::None; numbers.len()];
         for (rank, duplicate) in ranks.iter().zip(decided) {
             let at = at(begin, *rank).unwrap_or(usize::MAX);

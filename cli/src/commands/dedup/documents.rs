@@ -87,16 +87,16 @@ impl Documents<'_> {
         self.remade.original(line.map_err(Error::other)?)
     }
 
-    /// The document of a line, which is held for the judgement.
+    /// The document of a line, which is held for the judgement. `make` makes it.
     pub(super) fn held(
         self,
         number: u64,
-        line: impl FnOnce() -> io::Result<Bytes>,
+        make: impl FnOnce() -> nearkin::Result<Original>,
     ) -> nearkin::Result<Original> {
         if let Some(document) = self.remade.held.get(number) {
             return Ok(document);
         }
-        let document = self.original(line())?;
+        let document = make()?;
         self.remade.held.put(number, &document);
         Ok(document)
     }

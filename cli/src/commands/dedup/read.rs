@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use nearkin::{Signature, Variety};
 
-use super::decide::AsRead;
+use super::decide::{AsRead, Undecided};
 use super::deciding::Deciding;
 use super::documents::Remade;
 use super::format::OutputFormat;
@@ -51,6 +51,8 @@ struct ReadDocument {
     shingles: u32,
     /// The line, unless the estimate decides alone.
     line: Bytes,
+    /// If it is decided while it is read: the hashes of its shingles.
+    hashes: Option<Vec<u64>>,
     /// With `--keep-by`: the value by which it is ordered.
     value: Vec<u8>,
     /// The key of the most similar document in the archive, and the number of equal rows (with
@@ -125,12 +127,13 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     work.enter(if deciding.is_some() { Stage::Judge } else { Stage::Decide })
 }
 
-/// The documents of a chunk that are to be decided, with their signatures, which are taken out.
-fn taken(chunk: &mut [Result<ReadLine, Skipped>]) -> Vec<Option<(Signature, Bytes)>> {
+/// The documents of a chunk that are to be decided. Their signatures and shingles are taken out.
+fn taken(chunk: &mut [Result<ReadLine, Skipped>]) -> Vec<Option<Undecided>> {
     let take = |line: &mut Result<ReadLine, Skipped>| {
         let Ok(ReadLine::Document(read)) = line else { return None };
         let signature = read.signature.take().filter(|_| read.like.is_none());
-        signature.map(|signature| (signature, read.line.clone()))
+        let (line, shingles) = (read.line.clone(), read.hashes.take());
+        signature.map(|signature| Undecided { signature, line, shingles })
     };
     chunk.iter_mut().map(take).collect()
 }
@@ -176,7 +179,12 @@ fn read(
         (Deciding::Confirmed | Deciding::Exact, Ok(line)) => line.clone(),
         _ => Bytes::new(),
     };
-    let (Sketched { name: key, signature, .. }, variety) = match reading.sketch_varied(raw) {
+    let read = if request.decides_as_read() && request.deciding == Deciding::Confirmed {
+        reading.sketch_shingled(raw)
+    } else {
+        reading.sketch_varied(raw).map(|(sketched, variety)| (sketched, variety, None))
+    };
+    let (Sketched { name: key, signature, .. }, variety, hashes) = match read {
         Ok(read) => read,
         Err(skipped) if skipped.reason == Reason::Empty && request.keeps_blank() => {
             return Ok(Ok(ReadLine::Blank(origin)));
@@ -195,8 +203,18 @@ fn read(
     let threshold = request.params.threshold();
     let repetitive = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
     let (shingles, signature) = (signature.shingle_count(), Some(signature));
-    let read =
-        ReadDocument { origin, key, signature, shingles, line, value, like, unread, repetitive };
+    let read = ReadDocument {
+        origin,
+        key,
+        signature,
+        shingles,
+        line,
+        hashes,
+        value,
+        like,
+        unread,
+        repetitive,
+    };
     Ok(Ok(ReadLine::Document(Box::new(read))))
 }
 
