@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Sketcher;
-use crate::details::{is_number, words};
+use crate::details::{hashes, is_number, words};
 
 /// Number of bytes that are compared at once.
 const BLOCK: usize = 32;
@@ -17,6 +17,9 @@ pub struct Difference {
     pub only_here: Vec<String>,
     /// Words of the second text.
     pub only_there: Vec<String>,
+    /// The number of words that only the first text has, and only the second one: of those that
+    /// [`Sketcher::first_difference`] does not list, too.
+    pub counts: (usize, usize),
     /// Whether a word with a digit is among them.
     pub numbers_differ: bool,
 }
@@ -38,36 +41,55 @@ impl Sketcher {
     /// # }
     /// ```
     pub fn difference(&self, here: &str, there: &str) -> Difference {
+        self.first_difference(here, there, usize::MAX)
+    }
+
+    /// Like [`Sketcher::difference`], but lists at most so many words of each text, the first ones.
+    /// Costs less: usually, all of them stand at the beginning.
+    pub fn first_difference(&self, here: &str, there: &str, most: usize) -> Difference {
         let [here, there] = [here, there].map(|text| self.plain_letters(text));
         let (begin, end) = common_ends(&here, &there);
         let [a, b] = [&here, &there].map(|text| &text[begin..text.len() - end]);
-        let [only_a, only_b] = [hashes(a), hashes(b)];
+        let [only_a, only_b] = [self.sorted_hashes(a), self.sorted_hashes(b)];
         let parts = [(&here, a, without(&only_a, &only_b)), (&there, b, without(&only_b, &only_a))];
+        let counts = (parts[0].2.len(), parts[1].2.len());
+        // Without digits, none of the words is a number.
+        let has_number = [a, b].into_iter().any(|part| !part.is_ascii() || is_number(part));
+        let mut numbers_differ = false;
         let [only_here, only_there] = parts.map(|(text, part, missing)| {
-            let found = only(part, &missing);
+            let most = if has_number { usize::MAX } else { most };
+            let mut found = only(part, &missing, most);
             // A word that the common beginning has, too, is named where it stands first.
             let is_common = |word: &String| text[..begin].contains(&**word);
-            if found.iter().any(is_common) { only(text, &missing) } else { found }
+            if found.len() < missing.len() && begin > 0 || found.iter().any(is_common) {
+                found = only(text, &missing, most);
+            }
+            numbers_differ |= found.iter().any(|word| is_number(word));
+            found
         });
-        let numbers_differ = only_here.iter().chain(&only_there).any(|word| is_number(word));
-        Difference { only_here, only_there, numbers_differ }
+        let [only_here, only_there] = [only_here, only_there].map(|mut words| {
+            words.truncate(most);
+            words
+        });
+        Difference { only_here, only_there, counts, numbers_differ }
+    }
+
+    /// The hashes of the words of a text in lower case, ascending.
+    fn sorted_hashes(&self, text: &str) -> Vec<u64> {
+        let mut all =
+            if text.is_ascii() { self.hashes_of_ascii(text) } else { hashes(text).collect() };
+        all.sort_unstable();
+        all
     }
 }
 
-/// The hashes of the words of a text, ascending.
-fn hashes(text: &str) -> Vec<u64> {
-    let mut hashes: Vec<u64> = words(text).map(hash_of).collect();
-    hashes.sort_unstable();
-    hashes
-}
-
-/// The first words of a text with these hashes, each as often as it is there.
-fn only(text: &str, missing: &[u64]) -> Vec<String> {
+/// The first words of a text with these hashes, each as often as it is there; at most `most`.
+fn only(text: &str, missing: &[u64], most: usize) -> Vec<String> {
     let mut found = Vec::new();
     // How many of equal hashes were found, at the place of the first of them.
     let mut taken = vec![0; missing.len()];
     for word in words(text) {
-        if found.len() == missing.len() {
+        if found.len() == most.min(missing.len()) {
             break;
         }
         let hash = hash_of(word);
@@ -155,6 +177,12 @@ mod tests {
             let found = sketcher.difference(&here, &there);
             assert_eq!(found.only_here, by_counting(&here, &there), "{here:?} / {there:?}");
             assert_eq!(found.only_there, by_counting(&there, &here), "{here:?} / {there:?}");
+            let first = sketcher.first_difference(&here, &there, 2);
+            let some = |all: &[String]| all[..all.len().min(2)].to_vec();
+            assert_eq!(first.only_here, some(&found.only_here), "{here:?} / {there:?}");
+            assert_eq!(first.only_there, some(&found.only_there), "{here:?} / {there:?}");
+            assert_eq!(first.counts, (found.only_here.len(), found.only_there.len()));
+            assert_eq!(first.numbers_differ, found.numbers_differ, "{here:?} / {there:?}");
         }
     }
 

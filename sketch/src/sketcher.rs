@@ -100,9 +100,8 @@ impl Sketcher {
     }
 
     /// Like [`Sketcher::text_with_variety`]; also returns the hashes of the shingles, in no
-    /// particular order: sorted, they make the document
-    /// ([`Original::from_shingle_hashes`](crate::Original::from_shingle_hashes)) without another look
-    /// at the text.
+    /// particular order. Sorted, they make the document without another look at the text:
+    /// [`Original::from_shingle_hashes`](crate::Original::from_shingle_hashes).
     ///
     /// # Errors
     ///
