@@ -5,12 +5,14 @@
 
 mod against;
 mod cache;
+mod compared;
 mod counts;
 mod duplicate;
 mod exact;
 mod form_index;
 mod fresh;
 mod guard;
+mod parts;
 mod settings;
 mod suspects;
 
@@ -24,10 +26,11 @@ use crate::{
 
 pub use against::{Against, Verified};
 use cache::Cache;
+pub use compared::Apart;
 pub use duplicate::{Duplicate, Evidence};
 use form_index::FormIndex;
 use fresh::Fresh;
-pub use guard::{Apart, FetchRanks, Judge, Judgement};
+pub use guard::{FetchRanks, Judge, Judgement};
 pub use suspects::Suspects;
 
 /// Maximum number of candidates that are compared to confirm a duplicate.

@@ -4,7 +4,6 @@ use std::sync::mpsc::SyncSender;
 
 use bytes::Bytes;
 
-use super::write::{OriginalLine, changed};
 use nearkin_input::raw::Reason;
 use nearkin_input::records::Records;
 use nearkin_kit::failure::Failure;
@@ -21,6 +20,31 @@ const BATCH_LINES: usize = 4_096;
 const BETWEEN_CHECKPOINTS: u64 = 64 << 20;
 
 /// A line as it stands in the input.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum OriginalLine<'a> {
+    Bytes(&'a [u8]),
+    /// A line that is too large to hold in memory: its offset and size.
+    At(u64, u64),
+    /// The rest of a damaged file.
+    Lost,
+}
+
+impl OriginalLine<'_> {
+    /// The number of its bytes and of its line end.
+    pub(super) fn bytes_with_end(self) -> u64 {
+        self.length() + u64::from(!matches!(self, Self::Lost))
+    }
+
+    pub(super) fn length(self) -> u64 {
+        match self {
+            Self::Bytes(line) => line.len() as u64,
+            Self::At(_, bytes) => bytes,
+            Self::Lost => 0,
+        }
+    }
+}
+
+/// A line that was read ahead.
 pub(super) enum LineAhead {
     Bytes(Bytes),
     /// A line that is too large to hold in memory: its offset and size.
@@ -66,7 +90,9 @@ pub(super) fn read(lines: &mut LineFiles, to: &SyncSender<Batch>) -> Result<(), 
     while let Some(raw) = lines.next()? {
         let line = match raw.body {
             Ok(line) => LineAhead::Bytes(line),
-            Err(reason) => LineAhead::unread(lines.records().ok_or_else(changed)?, &reason),
+            Err(reason) => {
+                LineAhead::unread(lines.records().ok_or_else(Failure::changed_input)?, &reason)
+            }
         };
         let length = line.original().bytes_with_end();
         (bytes, since) = (bytes + length, since + length);

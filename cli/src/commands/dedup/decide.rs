@@ -185,6 +185,8 @@ impl<'a> AsRead<'a> {
                 Original::from_shingle_hashes(signatures[*at].clone(), shingles)
             }
             Some(Some((_, line, None))) => documents.original(Ok(line.clone())),
+            // Its text is needed again, and its line is not at hand any more.
+            _ if request.is_guarded() => documents.whole(rank),
             _ => documents.original(documents.line_of(rank)),
         };
         let dedup = (&mut self.dedup, request);

@@ -87,6 +87,12 @@ impl Documents<'_> {
         self.remade.original(line.map_err(Error::other)?)
     }
 
+    /// The document of a line with what can set it apart, from the line.
+    pub(super) fn whole(self, number: u64) -> nearkin::Result<Original> {
+        let line = self.line_of(number).map_err(Error::other)?;
+        self.remade.reading.detailed(raw(line)).map(|(_, document)| document).map_err(again)
+    }
+
     /// The document of a line, which is held for the judgement. `make` makes it.
     pub(super) fn held(
         self,

@@ -28,8 +28,9 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let progress = Progress::start("judging", Unit::Documents, Some(count));
     let documents = work.documents();
     let detailed = |rank: &u64| documents.detailed(order.line(*rank)).map(Some);
-    let mut judge =
-        Judge::new(request.guard, request.alike, suspects).cancel_if(nearkin_kit::interrupt::came);
+    let mut judge = Judge::new(request.guard, request.alike, suspects)
+        .threads(rayon::current_num_threads())
+        .cancel_if(interrupt::came);
     judge.run(&mut |ranks| ranks.par_iter().map(detailed).collect(), &mut |rank, judgement| {
         lines.push(order.line(rank));
         verdicts.push(verdict(&order, judgement));

@@ -8,7 +8,7 @@ use nearkin::Overlap;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::ahead::{self, Batch, LineAhead};
+use super::ahead::{self, Batch, LineAhead, OriginalLine};
 use super::deciding::Equal;
 use super::ledger::Entry;
 use super::outcomes::{Dropped, LineOutcome, Outcomes};
@@ -96,31 +96,6 @@ struct SkippedObject<'a> {
     at: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-}
-
-/// A line as it stands in the input.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum OriginalLine<'a> {
-    Bytes(&'a [u8]),
-    /// A line that is too large to hold in memory: its offset and size.
-    At(u64, u64),
-    /// The rest of a damaged file.
-    Lost,
-}
-
-impl OriginalLine<'_> {
-    /// The number of its bytes and of its line end.
-    pub(super) fn bytes_with_end(self) -> u64 {
-        self.length() + u64::from(!matches!(self, Self::Lost))
-    }
-
-    fn length(self) -> u64 {
-        match self {
-            Self::Bytes(line) => line.len() as u64,
-            Self::At(_, bytes) => bytes,
-            Self::Lost => 0,
-        }
-    }
 }
 
 /// Reads the lines again on this thread, and writes them on another one.

@@ -7,12 +7,13 @@
 use std::fs::File;
 use std::io;
 
+use super::ahead::OriginalLine;
 use super::clusters;
 use super::outcomes::{LineOutcome, Outcomes};
 use super::packed::Packed;
 use super::request::Request;
 use super::work::Work;
-use super::write::{self, OriginalLine, changed};
+use super::write::{self, changed};
 use nearkin_input::Error;
 use nearkin_input::files;
 use nearkin_input::raw::STDIN;
