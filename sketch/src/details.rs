@@ -216,7 +216,8 @@ impl Sketcher {
             }
         }
         let rules = Cut { kind: UnitKind::Words, lower: true };
-        let mut hashes = Vec::with_capacity(text.len() / 4);
+        // A word and a space have two bytes. What is not written takes no memory.
+        let mut hashes = Vec::with_capacity(text.len() / 2 + 1);
         scratch::with(|scratch| {
             let processor = self.inner.processor;
             scratch.split.hash(&cut, rules, UnitHash::new(0), processor, &mut hashes);

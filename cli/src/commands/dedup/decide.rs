@@ -25,6 +25,9 @@ use nearkin_kit::output::progress::{Progress, Unit};
 /// Number of documents that a core looks up at a time.
 const BATCH_SIGNATURES: usize = 128;
 
+/// Documents of which so few are read or decided together are large, or all.
+const FEW: usize = 8;
+
 pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     work.ledger.flush().map_err(|error| work.failed(&error))?;
     let lines = work.ledger.count;
@@ -125,7 +128,14 @@ fn similar(
         };
         document.map(Some)
     };
-    let fetch: &mut FetchRanks<'_> = &mut |ranks| ranks.par_iter().map(made).collect();
+    // Large documents, of which few are decided together, are made one after the other.
+    let fetch: &mut FetchRanks<'_> = &mut |some| {
+        if ranks.len() < FEW {
+            some.iter().map(made).collect()
+        } else {
+            some.par_iter().map(made).collect()
+        }
+    };
     Ok(dedup.decide_confirmed(ranks, signatures, &found, fetch)?)
 }
 
