@@ -5,12 +5,14 @@
 
 mod against;
 mod cache;
+mod compared;
 mod counts;
 mod duplicate;
 mod exact;
 mod form_index;
 mod fresh;
 mod guard;
+mod parts;
 mod settings;
 mod suspects;
 
@@ -24,14 +26,17 @@ use crate::{
 
 pub use against::{Against, Verified};
 use cache::Cache;
+pub use compared::Apart;
 pub use duplicate::{Duplicate, Evidence};
 use form_index::FormIndex;
 use fresh::Fresh;
-pub use guard::{Apart, FetchRanks, Judge, Judgement};
+pub use guard::{FetchRanks, Judge, Judgement};
 pub use suspects::Suspects;
 
 /// Maximum number of candidates that are compared to confirm a duplicate.
 const CANDIDATES_MAX: usize = 32;
+/// Number of shingles of documents that are fetched together, each with one that is similar.
+const SHINGLES_MAX: u64 = 1 << 20;
 /// Number of removals per batch.
 const REMOVALS: usize = 10_000;
 
@@ -234,7 +239,9 @@ impl<'a> Dedup<'a> {
     /// the caller's thread: usually one in three, with one other.
     ///
     /// `found` is what [`Dedup::look_up_candidates`] returned for these signatures, after the batch
-    /// before was decided. `fetch` returns a document of this batch or one that was kept before.
+    /// before was decided. `fetch` returns documents of this batch and such as were kept before; it
+    /// is called first for all documents for which one was found, and the nearest of those, so that
+    /// it may make them on several threads.
     ///
     /// # Errors
     ///
@@ -245,9 +252,11 @@ impl<'a> Dedup<'a> {
         ranks: &[u64],
         signatures: &[Signature],
         found: &[LookedUp],
-        fetch: &mut FetchByRank<'_>,
+        fetch: &mut FetchRanks<'_>,
     ) -> Result<Vec<Option<Duplicate>>> {
         let last = self.check_looked_up(ranks, signatures, found)?;
+        self.cache.fetch(to_compare(ranks, signatures, found), fetch)?;
+        let fetch: &mut FetchByRank<'_> = &mut |rank| Ok(fetch(&[rank])?.pop().flatten());
         let mut fresh = Fresh::new(self.kept.params(), self.alike, signatures.len());
         let mut decided = Vec::with_capacity(signatures.len());
         for (at, (signature, found)) in signatures.iter().zip(found).enumerate() {
@@ -426,6 +435,21 @@ impl KeptCandidate {
     fn order(&self) -> (Reverse<u32>, u64) {
         (Reverse(self.equal_rows), self.rank)
     }
+}
+
+/// The documents for which one was found, and the nearest of those: as many as fit into memory.
+fn to_compare(ranks: &[u64], signatures: &[Signature], found: &[LookedUp]) -> Vec<u64> {
+    let (mut needed, mut shingles) = (Vec::new(), 0);
+    for ((rank, signature), found) in ranks.iter().zip(signatures).zip(found) {
+        if let Some(nearest) = found.candidates.first() {
+            shingles += u64::from(signature.shingle_count());
+            if shingles > SHINGLES_MAX {
+                break;
+            }
+            needed.extend([*rank, nearest.rank]);
+        }
+    }
+    needed
 }
 
 fn cancelled() -> Error {

@@ -40,3 +40,6 @@ pub(crate) use std::sync::{Arc, OnceLock, PoisonError, TryLockError, Weak};
 // Atomics without ordering requirements: a race on them only costs time, so the explorer need not
 // see them. In the engine, only `index/state/view.rs` may use them.
 pub(crate) use std::sync::atomic as unexplored;
+// Threads that compute what they are given and end before the call returns: they neither wait for
+// others nor signal them, so the explorer need not see them.
+pub(crate) use std::thread as computing;

@@ -297,10 +297,8 @@ fn confirmed(setting: &Setting, originals: &[Original]) -> Result<Vec<usize>, Bo
     let scratch = tempfile::tempdir()?;
     let kept = Index::create(scratch.path().join("kept"), &setting.params, options())?;
     let mut dedup = Dedup::new(&kept, Alike::similar(setting.threshold))?;
-    let fetch = &mut |rank: u64| {
-        let document = originals.get(usize::try_from(rank).unwrap_or(usize::MAX));
-        Ok(document.cloned())
-    };
+    let document = |rank: &u64| originals.get(usize::try_from(*rank).unwrap_or(usize::MAX));
+    let fetch = &mut |ranks: &[u64]| Ok(ranks.iter().map(|rank| document(rank).cloned()).collect());
     let mut kept_for = Vec::new();
     for some in originals.chunks(1_024) {
         let first = kept_for.len() as u64;

@@ -38,6 +38,8 @@ pub struct Lines {
     before: (u64, u64),
     /// The value of `bytes_read` after the last line that was returned with its content.
     bytes_returned: u64,
+    /// Whether a line can be read again from where it begins.
+    is_plain: bool,
     /// For a file that may be compressed: stored bytes read so far.
     taken: Option<Arc<AtomicU64>>,
     /// For stdin: above 0 while a line end beyond the current block has been read ahead.
@@ -63,6 +65,7 @@ impl Lines {
             bytes_read: 0,
             before: (0, 0),
             bytes_returned: 0,
+            is_plain: false,
             taken: None,
             ends_ahead: None,
         }
@@ -74,6 +77,7 @@ impl Lines {
         let mut lines = Self::new(&source.name, source.reader);
         (lines.number, lines.bytes_read, lines.bytes_returned) = (number, at, at);
         lines.before = (number, at);
+        lines.is_plain = source.plain;
         lines.taken = Some(source.taken);
         lines.ends_ahead = source.ends_ahead;
         lines
@@ -124,7 +128,9 @@ impl Lines {
     /// The next line that is not blank, without its line end.
     pub fn next(&mut self) -> Result<Option<Raw>, Error> {
         self.before = self.position();
-        while let Some(mut body) = self.line()? {
+        loop {
+            let mut at = self.bytes_read;
+            let Some(mut body) = self.line()? else { return Ok(None) };
             self.number += 1;
             if body.as_ref().is_ok_and(|line| line.trim_ascii().is_empty()) {
                 continue;
@@ -134,6 +140,7 @@ impl Lines {
                 // The mark is no part of the line.
                 if line.starts_with(MARK) {
                     *line = line.slice(MARK.len()..);
+                    at += MARK.len() as u64;
                 }
                 // A line keeps its block in memory. If most of the block was skipped, a copy of the
                 // line takes less.
@@ -143,10 +150,10 @@ impl Lines {
                 self.bytes_returned = self.bytes_read;
             }
             let (file, number) = (self.name.clone(), self.number);
-            let origin = Origin::Line { file, file_number: self.file, number };
+            let at = self.is_plain.then_some(at);
+            let origin = Origin::Line { file, file_number: self.file, number, at };
             return Ok(Some(Raw { origin, body }));
         }
-        Ok(None)
     }
 
     /// The next line. It is a slice of its block, or a copy if it extends over several blocks.

@@ -53,6 +53,9 @@ pub enum Origin {
         file_number: u32,
         /// The number of the line in its file, counted from 1.
         number: u64,
+        /// The byte of the file where the line begins; `None` if it cannot be read from there, as
+        /// in a compressed file.
+        at: Option<u64>,
     },
     /// A set grouped from table rows.
     Set {
@@ -350,7 +353,7 @@ mod tests {
     #[test]
     fn lines_with_the_same_fault_are_named_together() {
         let line = |number, reason: Reason| {
-            let origin = Origin::Line { file: "l".into(), file_number: 0, number };
+            let origin = Origin::Line { file: "l".into(), file_number: 0, number, at: None };
             Skipped::new(origin, reason)
         };
         let bad = || Reason::BadLine("no".to_owned());

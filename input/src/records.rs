@@ -191,7 +191,7 @@ impl Records {
 
     fn raw(&self, number: u64, body: Result<Bytes, Reason>) -> Raw {
         let (file, file_number) = (Arc::clone(&self.name), self.file);
-        Raw { origin: Origin::Line { file, file_number, number }, body }
+        Raw { origin: Origin::Line { file, file_number, number, at: None }, body }
     }
 
     /// Whether the file is damaged, and reading has ended there. Its position says nothing then.

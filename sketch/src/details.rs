@@ -4,7 +4,9 @@
 
 use std::fmt;
 
-use crate::distinct::bag;
+use crate::distinct::sorted_bag;
+use crate::masks::{Cut, UnitKind};
+use crate::scratch;
 use crate::unit::UnitHash;
 use crate::windows::windows;
 use crate::{Original, Result, Shingles, Sketcher, Variety};
@@ -141,7 +143,13 @@ impl Sketcher {
     ///
     /// Those of [`Sketcher::original_text`].
     pub fn detailed_text(&self, text: &str) -> Result<Original> {
-        Ok(self.original_text(text)?.with_details(self.details(text)))
+        Ok(self.with_details(self.original_text(text)?, text))
+    }
+
+    /// A document that [`Sketcher::original_text`] made of this text, with what can set it apart
+    /// from a similar one.
+    pub fn with_details(&self, document: Original, text: &str) -> Original {
+        document.with_details(self.details(text))
     }
 
     /// Like [`Sketcher::detailed_text`]; also returns the variety of the text's shingles, at the
@@ -167,23 +175,61 @@ impl Sketcher {
     }
 
     fn runs(&self, text: &str) -> Vec<u64> {
-        let letters = self.plain_letters(text);
-        let hash = UnitHash::new(0);
-        let mut runs: Vec<u64> =
-            words(&letters).map(|word| hash.hash_bytes(word.as_bytes())).collect();
-        windows(&mut runs, RUN as usize, None);
-        bag(&mut runs);
-        runs.sort_unstable();
-        runs
+        let text = self.inner.units.rules().options(text);
+        let mut runs = if text.is_ascii() {
+            self.hashes_of_ascii(&text)
+        } else {
+            hashes(&self.folded(&text)).collect()
+        };
+        windows(&mut runs, RUN as usize, self.inner.processor);
+        sorted_bag(runs)
     }
 
     /// A text in which two texts may differ: lower case, letters folded as the parameters say.
     pub(crate) fn plain_letters(&self, text: &str) -> String {
+        self.folded(&self.inner.units.rules().options(text))
+    }
+
+    fn folded(&self, text: &str) -> String {
         let rules = self.inner.units.rules();
-        let text = rules.options(text);
-        let letters = rules.letters(&text);
+        let letters = rules.letters(text);
         if rules.lower() { letters.into_owned() } else { letters.to_lowercase() }
     }
+
+    /// Same as [`hashes`] of a text of ASCII in lower case. What joins words as sketching cuts
+    /// them, and not here, becomes a space.
+    pub(crate) fn hashes_of_ascii(&self, text: &str) -> Vec<u64> {
+        let (text, mut cut) = (text.as_bytes(), text.as_bytes().to_vec());
+        let is_digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
+        let last = text.len().saturating_sub(1);
+        // Without branches, so that the loops are vectorised.
+        for byte in &mut cut {
+            let joins = (*byte == b'\'') | (*byte == b':') | (*byte == b';') | (*byte == b'_');
+            *byte = if joins { b' ' } else { *byte };
+        }
+        if text.len() > 2 {
+            let beside = text.iter().zip(&text[2..]);
+            for (byte, (before, behind)) in cut[1..last].iter_mut().zip(beside) {
+                let is_mark = (*byte == b'.') | (*byte == b',');
+                let stays = is_digit(*before) & is_digit(*behind);
+                *byte = if is_mark & !stays { b' ' } else { *byte };
+            }
+        }
+        let rules = Cut { kind: UnitKind::Words, lower: true };
+        // A word and a space have two bytes. What is not written takes no memory.
+        let mut hashes = Vec::with_capacity(text.len() / 2 + 1);
+        scratch::with(|scratch| {
+            let processor = self.inner.processor;
+            scratch.split.hash(&cut, rules, UnitHash::new(0), processor, &mut hashes);
+        });
+        hashes
+    }
+}
+
+/// The hashes of the words of a text.
+pub(crate) fn hashes(text: &str) -> impl Iterator<Item = u64> {
+    let hash = UnitHash::new(0);
+    words(text).map(move |word| hash.hash_bytes(word.as_bytes()))
 }
 
 /// The words of a text: runs of letters and digits. A point or comma between two digits belongs to
@@ -193,10 +239,25 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || next_word(&mut rest))
 }
 
+/// For each byte, whether it is a letter or digit of ASCII (1), of another script (2), or neither.
+const KINDS: [u8; 256] = {
+    let mut kinds = [2; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        kinds[byte as usize] = byte.is_ascii_alphanumeric() as u8;
+        byte += 1;
+    }
+    kinds
+};
+
+fn kind(byte: u8) -> u8 {
+    KINDS[usize::from(byte)]
+}
+
 /// The next word, which is taken from the rest of a text.
+#[inline]
 fn next_word<'t>(rest: &mut &'t str) -> Option<&'t str> {
-    let may_begin = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-    let found = &rest[rest.bytes().position(may_begin)?..];
+    let found = &rest[rest.bytes().position(|byte| kind(byte) != 0)?..];
     let found = match found.as_bytes().first() {
         Some(byte) if byte.is_ascii() => found,
         _ => &found[found.find(char::is_alphanumeric)?..],
@@ -215,7 +276,7 @@ fn end_of_word(text: &str) -> usize {
 fn end_in_ascii(text: &[u8]) -> Option<usize> {
     let mut end = 0;
     loop {
-        end += text[end..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        end += text[end..].iter().take_while(|byte| kind(**byte) == 1).count();
         let (before, behind) = (text[..end].last()?, text.get(end + 1));
         match text.get(end) {
             Some(b'.' | b',') if before.is_ascii_digit() => match behind {
@@ -279,6 +340,29 @@ mod tests {
         assert_eq!(all("\u{5024}\u{3092} 12 \u{500b}"), ["\u{5024}", "\u{3092}", "12", "\u{500b}"]);
         assert_eq!(all("a\u{5024}b"), ["a", "\u{5024}", "b"]);
         assert_eq!(all("  - . "), [""; 0]);
+    }
+
+    #[test]
+    fn hashes_of_ascii_are_those_of_its_words() {
+        let sketcher = Sketcher::new(&Params::builder().build().unwrap());
+        let mut state = 3_u64;
+        let mut next = |end: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).unwrap() % end
+        };
+        for round in 0..20_000 {
+            let length = if round % 100 == 0 { 9_000 } else { 40 };
+            let all: Vec<u8> = (0..next(length))
+                .map(|_| match next(4) {
+                    0 => b"ab12.,:;'_-\"  \n"[next(15)],
+                    1 => u8::try_from(next(128)).unwrap(),
+                    _ => b"aZ09."[next(5)],
+                })
+                .collect();
+            let text = String::from_utf8(all).unwrap();
+            let expected: Vec<u64> = hashes(&text.to_ascii_lowercase()).collect();
+            assert_eq!(sketcher.hashes_of_ascii(&text), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -169,6 +169,20 @@ pub(crate) fn bag(sums: &mut [u64]) {
     }
 }
 
+/// Same as `bag`, but ascending. Usually no sums are equal, and one sort does.
+pub(crate) fn sorted_bag(mut sums: Vec<u64>) -> Vec<u64> {
+    if sums.len() <= MANY {
+        let mut hashes: Vec<u64> = sums.iter().map(|sum| finalise(*sum)).collect();
+        hashes.sort_unstable();
+        if hashes.windows(2).all(|pair| pair[0] != pair[1]) {
+            return hashes;
+        }
+    }
+    bag(&mut sums);
+    sums.sort_unstable();
+    sums
+}
+
 /// Moves the first of each group of equal hashes to the front and returns their number. Uses an
 /// open-addressed table of indexes, at most a quarter full. Returns `None` if there are far more
 /// probes than random hashes need; then the hashes are only reordered.

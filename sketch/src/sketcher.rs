@@ -99,6 +99,21 @@ impl Sketcher {
         })
     }
 
+    /// Like [`Sketcher::text_with_variety`]; also returns the hashes of the shingles, in no
+    /// particular order. Sorted, they make the document without another look at the text:
+    /// [`Original::from_shingle_hashes`](crate::Original::from_shingle_hashes).
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Sketcher::text`].
+    pub fn text_with_shingles(&self, text: &str) -> Result<(Signature, Variety, Vec<u64>)> {
+        scratch::with(|scratch| {
+            let signature = self.text_in(text, scratch)?;
+            let shingles = scratch.sums.clone();
+            Ok((signature, self.variety_in(text, scratch), shingles))
+        })
+    }
+
     /// The document of a text, for exact comparison, and the variety of its shingles.
     pub(crate) fn original_with_variety(&self, text: &str) -> Result<(Original, Variety)> {
         scratch::with(|scratch| {

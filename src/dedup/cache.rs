@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::keyed::RandomState;
 
-use super::FetchByRank;
+use super::{FetchByRank, FetchRanks};
 use crate::{Details, Error, Original, Result};
 
 /// Maximum size in bytes.
@@ -39,6 +39,20 @@ impl Cache {
         let document = Arc::new(document);
         self.put(rank, Arc::clone(&document));
         Ok(document)
+    }
+
+    /// Fetches the documents of these ranks that are not here, all at once.
+    pub(super) fn fetch(&mut self, mut ranks: Vec<u64>, fetch: &mut FetchRanks<'_>) -> Result<()> {
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks.retain(|rank| !self.documents.contains_key(rank));
+        if !ranks.is_empty() {
+            let fetched = fetch(&ranks)?;
+            for (rank, document) in ranks.into_iter().zip(fetched) {
+                document.into_iter().for_each(|document| self.put(rank, Arc::new(document)));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn put(&mut self, rank: u64, document: Arc<Original>) {

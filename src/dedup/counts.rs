@@ -1,9 +1,15 @@
 //! Counts in how many documents each run of words occurs, in bounded memory.
 
+use crate::sync::computing as thread;
+
 /// Maximum number of cells of a row, of two bytes each.
 const CELLS_MAX: usize = small!(counts::CELLS_MAX, 32 << 20);
 /// Minimum number of cells of a row.
 const CELLS_MIN: usize = 1 << 12;
+
+/// The place of a run in each row, before it is cut to the length of the row.
+const HASHES: [fn(u64) -> u64; 2] =
+    [|run| run >> 16, |run| run.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20];
 
 /// A count-min sketch (Cormode and Muthukrishnan 2005) of two rows. A count is never too low; it is
 /// too high only where others share both cells. The order of additions has no influence.
@@ -24,17 +30,24 @@ impl Counts {
 
     fn places(&self, run: u64) -> [usize; 2] {
         let mask = self.rows[0].len() as u64 - 1;
-        let other = run.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-        [run >> 16 & mask, other & mask].map(|at| usize::try_from(at).unwrap_or(0))
+        HASHES.map(|hash| usize::try_from(hash(run) & mask).unwrap_or(0))
     }
 
-    pub(super) fn add(&mut self, run: u64) {
-        if run & self.left_out != 0 {
-            return;
+    /// Adds the runs of documents; with `aside`, to one of the rows on a thread of its own.
+    pub(super) fn add_all(&mut self, documents: &[&[u64]], aside: bool) {
+        let (left_out, [one, other]) = (self.left_out, &mut self.rows);
+        let has_thread = aside
+            && thread::scope(|scope| {
+                let first = || add_to(one, documents, left_out, HASHES[0]);
+                let thread = thread::Builder::new().spawn_scoped(scope, first);
+                add_to(other, documents, left_out, HASHES[1]);
+                thread.is_ok()
+            });
+        if !aside {
+            add_to(other, documents, left_out, HASHES[1]);
         }
-        for (row, at) in self.places(run).into_iter().enumerate() {
-            let cell = &mut self.rows[row][at];
-            *cell = cell.saturating_add(1);
+        if !has_thread {
+            add_to(one, documents, left_out, HASHES[0]);
         }
     }
 
@@ -53,6 +66,17 @@ impl Counts {
     }
 }
 
+/// Adds the runs of documents to a row.
+fn add_to(row: &mut [u16], documents: &[&[u64]], left_out: u64, hash: impl Fn(u64) -> u64) {
+    let mask = row.len() as u64 - 1;
+    for run in documents.iter().flat_map(|runs| runs.iter()) {
+        if run & left_out == 0 {
+            let cell = &mut row[usize::try_from(hash(*run) & mask).unwrap_or(0)];
+            *cell = cell.saturating_add(1);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,7 +87,7 @@ mod tests {
         let mut counts = Counts::new(2_000);
         for number in 0..1_000 {
             for _ in 0..number % 7 {
-                counts.add(run(number));
+                counts.add_all(&[&[run(number)]], number % 2 == 0);
             }
         }
         let found = |number: u64| u64::from(counts.count(run(number)));
@@ -75,8 +99,7 @@ mod tests {
     #[test]
     fn of_too_many_runs_a_fixed_sample_is_counted() {
         let mut counts = Counts::new(CELLS_MAX as u64 * 8);
-        counts.add(0b1000_0000);
-        counts.add(0b1000_0001);
+        counts.add_all(&[&[0b1000_0000, 0b1000_0001]], true);
         assert_eq!((counts.counted(0b1000_0000), counts.counted(0b1000_0001)), (Some(1), None));
     }
 }

@@ -1,6 +1,6 @@
 //! The kept documents of the batch that is being decided. They are not in the index yet.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher as _;
 
 use crate::keyed::RandomState;
 
@@ -11,11 +11,13 @@ use nearkin_sketch::engine::Agreement;
 /// and enough equal rows.
 pub(super) struct Fresh<'d> {
     kept: Vec<FreshDocument<'d>>,
-    /// Maps a band (its number and bytes) to the last kept document that has it, as an index into
-    /// `kept`.
-    bands: HashMap<(usize, &'d [u8]), usize, RandomState>,
-    /// For each band of each kept document, the previous kept document with the same band.
-    before: Vec<Option<usize>>,
+    /// A hash table of the bands of kept documents. A slot holds the last band of its chain: its
+    /// number among the bands of all kept documents, counted from 1, in the low bits, and a part of
+    /// its hash above. 0 is free.
+    slots: Vec<u64>,
+    /// For each band of each kept document, the one before in its chain, as in a slot.
+    before: Vec<u64>,
+    hasher: RandomState,
     params: &'d Params,
     alike: Alike,
     equal_rows_min: u32,
@@ -29,6 +31,9 @@ struct FreshDocument<'d> {
     /// share several bands.
     compared: usize,
 }
+
+/// The bits of a slot that hold the number of a band.
+const NUMBER: u64 = (1 << 40) - 1;
 
 /// A kept document of this batch that is similar to the document being decided.
 #[derive(Debug, Clone, Copy)]
@@ -44,8 +49,9 @@ impl<'d> Fresh<'d> {
         let bands = documents * params.bands();
         Self {
             kept: Vec::with_capacity(documents),
-            bands: HashMap::with_capacity_and_hasher(bands, RandomState::default()),
+            slots: vec![0; (2 * bands).next_power_of_two()],
             before: Vec::with_capacity(bands),
+            hasher: RandomState::default(),
             params,
             alike,
             equal_rows_min: alike.equal_rows_min(params),
@@ -57,10 +63,19 @@ impl<'d> Fresh<'d> {
         bands.take(self.params.bands()).enumerate()
     }
 
+    /// The slot of a band (its number and bytes), and the part of its hash that is stored.
+    fn slot(&self, band: (usize, &[u8])) -> (usize, u64) {
+        let hash = self.hasher.hash_one(band);
+        let slot = usize::try_from(hash & NUMBER).unwrap_or(0) & (self.slots.len() - 1);
+        (slot, hash & !NUMBER)
+    }
+
     /// Adds a document, the one with the index `at` in its batch.
     pub(super) fn keep(&mut self, at: usize, signature: &'d Signature) {
         for band in self.bands(signature) {
-            self.before.push(self.bands.insert(band, self.kept.len()));
+            let (slot, hash) = self.slot(band);
+            self.before.push(self.slots[slot]);
+            self.slots[slot] = hash | self.before.len() as u64 & NUMBER;
         }
         self.kept.push(FreshDocument { at, signature, compared: usize::MAX });
     }
@@ -73,13 +88,20 @@ impl<'d> Fresh<'d> {
         signature: &'d Signature,
         mut found: impl FnMut(FreshMatch),
     ) {
-        let by_counts = self.alike.asks_for_containment();
+        let (by_counts, bands) = (self.alike.asks_for_containment(), self.params.bands());
         for band in self.bands(signature) {
-            let mut next = self.bands.get(&band).copied();
-            while let Some(place) = next {
-                next = self.before[place * self.params.bands() + band.0];
-                let other = &mut self.kept[place];
-                if std::mem::replace(&mut other.compared, at) == at {
+            let (slot, hash) = self.slot(band);
+            let mut next = self.slots[slot];
+            while next != 0 {
+                let (entry, number) = (next, usize::try_from((next & NUMBER) - 1).unwrap_or(0));
+                next = self.before[number];
+                if entry & !NUMBER != hash || number % bands != band.0 {
+                    continue;
+                }
+                let other = &mut self.kept[number / bands];
+                let begin = band.0 * band.1.len();
+                let bytes = &other.signature.as_bytes()[begin..begin + band.1.len()];
+                if bytes != band.1 || std::mem::replace(&mut other.compared, at) == at {
                     continue;
                 }
                 let (one, two) = (signature.as_bytes(), other.signature.as_bytes());

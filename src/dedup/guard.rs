@@ -5,25 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cache::Cache;
+use super::compared::{Apart, Compared, RARE_DOCUMENTS_MAX, alone, is_copy};
 use super::counts::Counts;
+use super::parts::in_parts;
 use super::suspects::{Suspect, Suspects, together};
 use super::{Duplicate, cancelled};
 use crate::keyed::RandomState;
 use crate::{Alike, Conditions, Guard, Original, Overlap, Result};
 
-/// A run of words that at most this many documents have is rare.
-const RARE_DOCUMENTS_MAX: u32 = 4;
-/// Two texts are copies if, of their rare runs, they share at least this part.
-const SHARED_MIN: f64 = 0.4;
-/// A text may have this part of its runs for itself if the other one has nothing for itself: a line
-/// that was added.
-const ADDED_MAX: f64 = 0.05;
-/// A run belongs to a group if as many documents have it as have the runs that two texts share,
-/// within these factors.
-const GROUP: (f64, f64) = (0.75, 1.25);
-/// Where one text has runs of the group, the other one may have this many times as many of its own
-/// instead: they are edits of the group's text.
-const EDITS: f64 = 1.5;
 /// Number of runs by which a kept document is found again.
 const INDEXED_RUNS: usize = 12;
 /// Maximum number of documents that are compared with one that is to be dropped.
@@ -32,25 +21,6 @@ const COMPARED_MAX: usize = 12;
 const WHOLE: u32 = 1 << 24;
 /// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
-
-/// Why a document is not dropped although it is similar to a kept one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Apart {
-    /// The two differ in numbers: with [`Guard::Agree`] in any, otherwise in no other word.
-    Numbers,
-    /// The two differ in what is rare.
-    #[non_exhaustive]
-    Rare {
-        /// Number of rare runs of three words that only the document has.
-        own: u32,
-        /// Number of rare runs that only the kept one has.
-        other: u32,
-        /// Number of rare runs that both have.
-        shared: u32,
-    },
-}
 
 /// A closure that returns the documents of several ranks, in their order; `None` for each that is
 /// not at hand.
@@ -114,14 +84,28 @@ pub struct Judge {
     alike: Alike,
     suspects: Vec<Suspect>,
     names_most_similar: bool,
+    threads: usize,
     counts: Counts,
     /// The last kept document with a run, as a position in `chains`.
     last: HashMap<u64, u32, RandomState>,
     /// A rank, and the position of the document before it with the same run.
     chains: Vec<(u64, u32)>,
     cache: Cache,
+    /// The documents of the part that is judged, and those they were dropped for.
+    part: HashMap<u64, Option<Arc<Original>>, RandomState>,
     /// Only how a run is stopped.
     stopping: Conditions<'static>,
+}
+
+/// What is known of a suspect before those in front of it are decided.
+enum SuspectLook {
+    /// It is not at hand.
+    Missing,
+    /// It is kept, and found again by these runs.
+    Kept(Vec<(u32, u64)>),
+    /// It was dropped for this document, from which this sets it apart; `None` if that one is not
+    /// at hand, or not similar.
+    Dropped(Option<(Duplicate, Option<Apart>)>),
 }
 
 impl std::fmt::Debug for Judge {
@@ -139,10 +123,12 @@ impl Judge {
             alike: alike.into().to_decide(),
             suspects,
             names_most_similar: false,
+            threads: 1,
             counts: Counts::new(shingles),
             last: HashMap::default(),
             chains: Vec::new(),
             cache: Cache::default(),
+            part: HashMap::default(),
             stopping: Conditions::default(),
         }
     }
@@ -155,6 +141,12 @@ impl Judge {
         self
     }
 
+    /// Compares on so many threads; without this call, on one. The result is the same.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
     /// Ends a run with `Cancelled` as soon as this returns true. It is called before each document.
     #[must_use]
     pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
@@ -165,8 +157,8 @@ impl Judge {
     /// Judges all suspects. `judged` gets each dropped one, in ascending order of rank.
     ///
     /// `fetch` returns the documents of several ranks, as far as they are at hand: the others take
-    /// no part, and are not judged. A document is fetched twice or, if it is compared with others,
-    /// more often, unless it is in the cache.
+    /// no part, and are not judged. A document is fetched twice or, if others were dropped for it
+    /// or are compared with it, more often, unless it is in the cache.
     ///
     /// # Errors
     ///
@@ -178,23 +170,40 @@ impl Judge {
     ) -> Result<()> {
         let suspects = std::mem::take(&mut self.suspects);
         for some in together(&suspects) {
-            for document in self.documents(some, fetch)?.iter().flatten() {
-                document.runs().iter().for_each(|run| self.counts.add(*run));
-            }
+            self.gather(some.iter().map(|suspect| suspect.rank).collect(), fetch)?;
+            let runs: Vec<&[u64]> = self.part.values().flatten().map(|one| one.runs()).collect();
+            self.counts.add_all(&runs, self.threads > 1);
         }
         for some in together(&suspects) {
-            for (suspect, document) in some.iter().zip(self.documents(some, fetch)?) {
-                let Some(document) = document else { continue };
-                match suspect.of {
-                    None => self.keep(suspect.rank, &document),
-                    Some(of) => {
-                        let judgement = self.decide(suspect.rank, &document, of, fetch)?;
+            // One after the other, those they were dropped for would be fetched on this thread.
+            let of = some.iter().filter_map(|suspect| suspect.of);
+            self.gather(some.iter().map(|suspect| suspect.rank).chain(of).collect(), fetch)?;
+            let looks = in_parts(self.threads, some, |suspect| self.look_at(suspect));
+            for (suspect, look) in some.iter().zip(looks) {
+                match (suspect.of, look) {
+                    (_, SuspectLook::Missing) => {}
+                    (_, SuspectLook::Kept(found_by)) => self.keep(suspect.rank, found_by),
+                    (of, SuspectLook::Dropped(like)) => {
+                        let judgement = self.decide((suspect.rank, of), like, fetch)?;
                         judged(suspect.rank, judgement);
                     }
                 }
             }
         }
+        self.part = HashMap::default();
         Ok(())
+    }
+
+    /// What can be known of a suspect before those in front of it are decided.
+    fn look_at(&self, suspect: &Suspect) -> SuspectLook {
+        let document = |rank| self.part.get(&rank).and_then(Option::as_ref);
+        let Some(one) = document(suspect.rank) else { return SuspectLook::Missing };
+        let Some(of) = suspect.of else { return SuspectLook::Kept(self.found_by(one)) };
+        let like = document(of).and_then(|other| {
+            let similar_to = Duplicate::between(of, self.alike.overlap(one, other)?, (one, other));
+            Some((similar_to, self.between(one, other)))
+        });
+        SuspectLook::Dropped(like)
     }
 
     /// What two documents have in common, if they are similar and nothing sets them apart.
@@ -203,21 +212,16 @@ impl Judge {
         self.between(one, other).is_none().then_some(overlap)
     }
 
-    /// The documents of suspects. Those that are not cached are fetched at once.
-    fn documents(
-        &mut self,
-        some: &[Suspect],
-        fetch: &mut FetchRanks<'_>,
-    ) -> Result<Vec<Option<Arc<Original>>>> {
-        let cached = some.iter().map(|suspect| self.cache.cached(suspect.rank));
-        let mut documents: Vec<Option<Arc<Original>>> = cached.collect();
-        let missing = || (0..some.len()).zip(&documents).filter(|(_, one)| one.is_none());
-        let places: Vec<usize> = missing().map(|(at, _)| at).collect();
-        let ranks: Vec<u64> = places.iter().map(|at| some[*at].rank).collect();
-        for (at, document) in places.into_iter().zip(self.fetched(&ranks, fetch)?) {
-            documents[at] = document;
+    /// Gathers the documents of a part. Those that are not cached are fetched at once.
+    fn gather(&mut self, mut ranks: Vec<u64>, fetch: &mut FetchRanks<'_>) -> Result<()> {
+        ranks.sort_unstable();
+        ranks.dedup();
+        self.part = ranks.iter().map(|rank| (*rank, self.cache.cached(*rank))).collect();
+        ranks.retain(|rank| self.part.get(rank).is_none_or(Option::is_none));
+        for (rank, document) in ranks.iter().zip(self.fetched(&ranks, fetch)?) {
+            self.part.insert(*rank, document);
         }
-        Ok(documents)
+        Ok(())
     }
 
     fn fetched(
@@ -240,6 +244,9 @@ impl Judge {
 
     /// The document of a rank, if it is at hand.
     fn get(&mut self, rank: u64, fetch: &mut FetchRanks<'_>) -> Result<Option<Arc<Original>>> {
+        if let Some(document) = self.part.get(&rank) {
+            return Ok(document.clone());
+        }
         match self.cache.cached(rank) {
             Some(document) => Ok(Some(document)),
             None => Ok(self.fetched(&[rank], fetch)?.pop().flatten()),
@@ -247,41 +254,35 @@ impl Judge {
     }
 
     /// Takes note of a kept document, so that later ones are compared with it.
-    fn keep(&mut self, rank: u64, document: &Original) {
-        for (_, run) in self.found_by(document) {
+    fn keep(&mut self, rank: u64, found_by: Vec<(u32, u64)>) {
+        for (_, run) in found_by {
             let Ok(at) = u32::try_from(self.chains.len()) else { return };
             let before = self.last.insert(run, at).unwrap_or(NONE);
             self.chains.push((rank, before));
         }
     }
 
-    /// Decides on a document that was dropped for the one of the rank `of`.
+    /// Decides on a document that was dropped. `like`: the one that it was dropped for, and what
+    /// sets the two apart, if they are similar.
     fn decide(
         &mut self,
-        rank: u64,
-        document: &Original,
-        of: u64,
+        (rank, of): (u64, Option<u64>),
+        like: Option<(Duplicate, Option<Apart>)>,
         fetch: &mut FetchRanks<'_>,
     ) -> Result<Judgement> {
-        let (mut apart, mut best) = (None, None);
-        if let Some(other) = self.get(of, fetch)?
-            && let Some(overlap) = self.alike.overlap(document, &other)
-        {
-            let similar_to = Duplicate::between(of, overlap, (document, &other));
-            match self.between(document, &other) {
-                Some(found) => apart = Some((found, similar_to)),
-                None => best = Some(similar_to),
-            }
-        }
-        if best.is_none() || self.names_most_similar {
-            best = self.find(document, of, best, fetch)?;
-        }
-        if let Some(best) = best {
+        let best = like.filter(|(_, apart)| apart.is_none()).map(|(similar_to, _)| similar_to);
+        if let Some(best) = best.filter(|_| !self.names_most_similar) {
             return Ok(Judgement::CopyOf(best));
         }
-        self.keep(rank, document);
-        let kept = |(apart, similar_to)| Judgement::Kept { apart, similar_to };
-        Ok(apart.map_or(Judgement::Unlike, kept))
+        let Some(document) = self.get(rank, fetch)? else { return Ok(Judgement::Unlike) };
+        if let Some(best) = self.find(&document, of.unwrap_or(rank), best, fetch)? {
+            return Ok(Judgement::CopyOf(best));
+        }
+        self.keep(rank, self.found_by(&document));
+        let kept = |(similar_to, apart): (Duplicate, Option<Apart>)| {
+            apart.map(|apart| Judgement::Kept { apart, similar_to })
+        };
+        Ok(like.and_then(kept).unwrap_or(Judgement::Unlike))
     }
 
     /// The most similar of `best` and the kept documents that a document is a copy of, except `of`.
@@ -371,92 +372,5 @@ impl Judge {
         ranked.sort_unstable_by_key(|(weight, rank)| (std::cmp::Reverse(*weight), *rank));
         ranked.truncate(COMPARED_MAX);
         ranked.into_iter().map(|(_, rank)| rank).collect()
-    }
-}
-
-/// The number of runs that set two texts apart, from the own runs of both; the one has `runs`.
-fn alone([own, other]: [f64; 2], runs: usize) -> f64 {
-    own.min(other).max(own - ADDED_MAX * runs as f64)
-}
-
-/// Whether two texts are copies that share this many rare runs.
-fn is_copy(shared: f64, alone: f64) -> bool {
-    shared >= SHARED_MIN * (2.0 * alone + shared)
-}
-
-/// How often the runs of two texts occur.
-struct Compared {
-    /// Runs of the one text, and of the other, that the other lacks: rare ones.
-    own: [f64; 2],
-    /// The number of documents that have them, of the others that are not rare.
-    common: [Vec<u32>; 2],
-    /// Rare runs of both texts.
-    shared: f64,
-    /// The number of documents that have them, of the runs of both texts that are not rare.
-    group: Vec<u32>,
-    /// Number of runs of the one text.
-    runs: usize,
-}
-
-impl Compared {
-    fn new(counts: &Counts, one: &[u64], other: &[u64]) -> Self {
-        let mut compared = Self {
-            own: [0.0; 2],
-            common: [Vec::new(), Vec::new()],
-            shared: 0.0,
-            group: Vec::new(),
-            runs: one.len(),
-        };
-        let (mut a, mut b) = (one, other);
-        loop {
-            let (first_a, first_b) = (a.first(), b.first());
-            let run = match (first_a, first_b) {
-                (Some(one), Some(other)) => *one.min(other),
-                (Some(one), None) | (None, Some(one)) => *one,
-                (None, None) => return compared,
-            };
-            let has = [first_a == Some(&run), first_b == Some(&run)];
-            a = &a[usize::from(has[0])..];
-            b = &b[usize::from(has[1])..];
-            if let Some(count) = counts.counted(run) {
-                compared.add(count, has);
-            }
-        }
-    }
-
-    fn add(&mut self, count: u32, has: [bool; 2]) {
-        let is_rare = count <= RARE_DOCUMENTS_MAX;
-        match (has, is_rare) {
-            ([true, true], true) => self.shared += 1.0,
-            ([true, true], false) => self.group.push(count),
-            ([one, _], true) => self.own[usize::from(!one)] += 1.0,
-            ([one, _], false) => self.common[usize::from(!one)].push(count),
-        }
-    }
-
-    /// Number of runs of a text that belong to the group and are missing in the other text.
-    fn of_group(&mut self, at: usize) -> f64 {
-        if self.group.is_empty() {
-            return 0.0;
-        }
-        let count = self.group.len();
-        let mut quartile = |part: usize| *self.group.select_nth_unstable(count * part / 4).1;
-        let (low, high) = (quartile(1), quartile(3));
-        let least = (f64::from(low) * GROUP.0).max(f64::from(RARE_DOCUMENTS_MAX));
-        let most = f64::from(high) * GROUP.1;
-        let belongs = |count: &&u32| f64::from(**count) > least && f64::from(**count) <= most;
-        self.common[at].iter().filter(belongs).count() as f64
-    }
-
-    fn apart(mut self) -> Option<Apart> {
-        // An edit of the group's text has runs of its own in place of the group's.
-        // Whole runs: one word in place of which there are two lacks three and has five.
-        let own = (self.own[0] - (EDITS * self.of_group(1)).ceil()).max(0.0);
-        let other = (self.own[1] - (EDITS * self.of_group(0)).ceil()).max(0.0);
-        let is_copy = is_copy(self.shared, alone([own, other], self.runs));
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts")]
-        let count = |value: f64| value as u32;
-        let [own, other] = self.own.map(count);
-        (!is_copy).then_some(Apart::Rare { own, other, shared: count(self.shared) })
     }
 }

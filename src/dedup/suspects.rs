@@ -4,8 +4,9 @@ use std::fmt;
 
 /// Maximum number of documents that are fetched together.
 const DOCUMENTS: usize = 1_024;
-/// Number of shingles at which no further document is fetched with others. Bounds the memory.
-const SHINGLES_MAX: u64 = 4 << 20;
+/// Number of shingles at which no further document is fetched with others. Bounds the memory: those
+/// that these were dropped for are fetched, too.
+const SHINGLES_MAX: u64 = 2 << 20;
 
 /// A document that takes part.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +101,7 @@ mod tests {
             together(&suspects.sorted().0).map(<[_]>::len).collect::<Vec<_>>()
         };
         assert_eq!(sizes(2_050, 9), [1_024, 1_024, 2]);
-        assert_eq!(sizes(5, 3 << 20), [2, 2, 1]);
+        assert_eq!(sizes(5, 3 << 19), [2, 2, 1]);
         assert_eq!(sizes(2, u32::MAX), [1, 1]);
         assert!(sizes(0, 9).is_empty());
     }

@@ -441,7 +441,8 @@ fn a_cancelled_call_keeps_nothing_and_is_looked_at_within_a_document() {
         assert_eq!(decided.map_err(kind).unwrap_err(), ErrorKind::Cancelled);
         let (due, _) = due_after(looks);
         let mut dedup = Dedup::new(&kept, 0.7).unwrap().cancel_if(due);
-        let decided = dedup.decide_confirmed(&ranks, &signatures, &looked, &mut fetch);
+        let mut fetch_some = |ranks: &[u64]| ranks.iter().map(|rank| fetch(*rank)).collect();
+        let decided = dedup.decide_confirmed(&ranks, &signatures, &looked, &mut fetch_some);
         assert_eq!(decided.map_err(kind).unwrap_err(), ErrorKind::Cancelled);
         let (due, _) = due_after(looks);
         let mut dedup = Dedup::new(&kept, 0.7).unwrap().cancel_if(due);

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::fmt::Display;
 use std::sync::OnceLock;
-use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
 use crate::failure::Failure;
 
@@ -47,6 +47,22 @@ pub(crate) fn scoped<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, Failure> {
     Builder::new().spawn_scoped(scope, work).map_err(refused)
+}
+
+/// Runs `other` on a thread of its own while `here` runs on this one. Returns what both return.
+///
+/// # Errors
+///
+/// The system refuses a thread; then neither has run.
+pub fn beside<T: Send, H>(
+    other: impl FnOnce() -> T + Send,
+    here: impl FnOnce() -> H,
+) -> Result<(T, H), Failure> {
+    thread::scope(|scope| {
+        let other = scoped(scope, other)?;
+        let here = here();
+        Ok((other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), here))
+    })
 }
 
 /// The error if the system refuses a thread.

@@ -151,7 +151,7 @@ mod tests {
         );
         for reason in [Reason::Empty, Reason::TooLarge, Reason::Empty] {
             counts.skip(&Skipped::new(
-                Origin::Line { file: "l".into(), file_number: 0, number: 1 },
+                Origin::Line { file: "l".into(), file_number: 0, number: 1, at: None },
                 reason,
             ));
         }

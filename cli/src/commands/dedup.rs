@@ -1,24 +1,27 @@
 //! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/guide/DEDUP.md.
 //!
-//! A run has four passes: read (stores the signature of every line in a ledger), decide (visits
-//! the documents in order of preference, and keeps or drops each), judge (looks once more at what
-//! was dropped), and write (copies the kept lines). Each pass continues after an interruption,
-//! except judging, and writing a table or Parquet, which start over. This module is the
-//! sequence of a run; the submodules implement the passes.
+//! A run has four passes: read (stores an entry for every line in a ledger), decide (visits
+//! the documents in order of preference, and keeps or drops each; while they are read, if that is
+//! their order), judge (looks once more at what was dropped), and write (copies the kept lines).
+//! Each pass continues after an interruption, except judging, and writing a table or Parquet, which
+//! start over. This module is the sequence of a run; the submodules implement the passes.
 //!
 //! Files that a line walks through, by calls; `*` marks a return to an earlier one:
 //!
-//! - read: pipeline, documents, records, lines, window; read, content, fields; read*, skips, ledger
+//! - read: pipeline, documents, records, lines, window; read, content, fields; read*, decide,
+//!   skips, ledger
 //! - decide: decide, order, ledger*, order*, ledger*
-//! - write: write, documents*, records*, lines*, ledger*, packed
+//! - write: ahead, documents*, records*, lines*, write, ledger*, packed
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 
+mod ahead;
 mod apart;
 mod clusters;
 mod counts;
 mod decide;
 mod deciding;
+mod documents;
 mod exactly;
 mod format;
 mod held;

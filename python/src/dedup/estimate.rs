@@ -141,8 +141,15 @@ impl Estimate<'_> {
                 let Some(make) = confirm else {
                     return dedup.decide(&ranks, &queries, &found);
                 };
-                let fetch =
-                    &mut |rank: u64| make(row_of(usize::try_from(rank).unwrap_or(usize::MAX)));
+                let row = |rank: &u64| row_of(usize::try_from(*rank).unwrap_or(usize::MAX));
+                let fetch = &mut |ranks: &[u64]| {
+                    let make_some = |range: Range<usize>| {
+                        let some = ranks.get(range).unwrap_or_default().iter();
+                        some.map(|rank| make(row(rank))).collect::<nearkin::Result<Vec<_>>>()
+                    };
+                    let parts = in_parts(threads, ranks.len(), ROWS_OF_A_PART, make_some);
+                    Ok(parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?.concat())
+                };
                 dedup.decide_confirmed(&ranks, &queries, &found, fetch)
             })?;
             for (row, duplicate) in rows.into_iter().zip(decided) {

@@ -76,7 +76,8 @@ impl Judging<'_> {
                 Judgement::Unlike => Fate::Kept,
             };
         };
-        let mut judge = Judge::new(self.guard, self.alike, suspects).cancel_if(is_interrupted);
+        let judge = Judge::new(self.guard, self.alike, suspects).threads(self.threads);
+        let mut judge = judge.cancel_if(is_interrupted);
         let mut all = Progress::default();
         (all.done, all.total) = (rows, rows);
         run_here(py, callback, |tick| {

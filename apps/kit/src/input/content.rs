@@ -11,7 +11,7 @@ use bytes::Bytes;
 use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
-use super::{doubts, stored};
+use super::doubts;
 use crate::args::machine;
 use crate::output;
 use crate::time;
@@ -31,6 +31,9 @@ const PREPARED_BYTES_MAX: usize = 15 << 20;
 
 /// Maximum size of a payload.
 const PAYLOAD_BYTES_MAX: usize = 64 << 10;
+
+/// Up to this size, the shingles of a text may be returned with its signature.
+const SHINGLED_BYTES_MAX: usize = 256 << 10;
 
 /// Texts from this size on are checked for growth by normalisation.
 const GROWING_BYTES_MIN: usize = DOCUMENT_BYTES_MAX / 16;
@@ -154,6 +157,24 @@ impl Reading {
         }
     }
 
+    /// Like [`Reading::sketch_varied`]; of a text that is not large, also returns the hashes of its
+    /// shingles, in no particular order.
+    pub fn sketch_shingled(
+        &self,
+        raw: Raw,
+    ) -> Result<(Sketched, Option<Variety>, Option<Vec<u64>>), Skipped> {
+        let read = |content: &Content| match content {
+            Content::Text(text) if text.len() <= SHINGLED_BYTES_MAX => {
+                let made = self.sketcher.text_with_shingles(text);
+                let (signature, variety, shingles) = made.map_err(|error| reason_of(&error))?;
+                Ok((signature, Some(variety), Some(shingles)))
+            }
+            _ => self.varied(content).map(|(signature, variety)| (signature, variety, None)),
+        };
+        let (name, (signature, variety, shingles)) = self.named(raw, read)?;
+        Ok((Sketched::new(name, signature), variety, shingles))
+    }
+
     /// Sketches a document. If its content is a text, also calls `look` with the text, and returns
     /// the result.
     pub fn sketch_and<T>(
@@ -170,17 +191,6 @@ impl Reading {
         };
         let (name, (signature, looks)) = self.named(raw, read)?;
         Ok((Sketched::new(name, signature), looks))
-    }
-
-    /// Like [`Reading::sketch_varied`]; also returns the content as bytes, from which
-    /// [`stored::original`] makes the document again.
-    pub fn sketch_and_pack(
-        &self,
-        raw: Raw,
-    ) -> Result<(Sketched, Option<Variety>, Vec<u8>), Skipped> {
-        let read = |content: &Content| Ok((self.varied(content)?, stored::pack(content)));
-        let (name, ((signature, variety), bytes)) = self.named(raw, read)?;
-        Ok((Sketched::new(name, signature), variety, bytes))
     }
 
     /// A document's name, and its content in the form for exact comparison.
@@ -434,7 +444,7 @@ mod tests {
     #[test]
     fn a_line_with_a_key_too_long_is_skipped() {
         let raw = |key: &str| Raw {
-            origin: Origin::Line { file: "l".into(), file_number: 0, number: 3 },
+            origin: Origin::Line { file: "l".into(), file_number: 0, number: 3, at: None },
             body: Ok(format!("{{\"id\":\"{key}\",\"text\":\"a b c\"}}").into()),
         };
         assert!(reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX))).is_ok());

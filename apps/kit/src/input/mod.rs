@@ -14,6 +14,5 @@ pub mod pipeline;
 pub mod repetitive;
 pub mod shards;
 pub mod skips;
-pub mod stored;
 pub mod table_file;
 pub mod window;

@@ -113,7 +113,7 @@ fn sound<T>(
     match row {
         Err(error) if options.lenient => {
             let (file, reason) = (name.into(), Reason::Damaged(error.to_string()));
-            let origin = Origin::Line { file, file_number: 0, number: line };
+            let origin = Origin::Line { file, file_number: 0, number: line, at: None };
             ended::note_damaged(&Skipped::new(origin, reason));
             Ok(None)
         }

@@ -22,19 +22,9 @@ pub struct Differences {
 impl Differences {
     /// What two texts differ in.
     pub fn between(sketcher: &Sketcher, here: &str, there: &str) -> Self {
-        let Difference { only_here, only_there, numbers_differ, .. } =
-            sketcher.difference(here, there);
-        let counts = [only_here.len(), only_there.len()];
-        let first = |mut words: Vec<String>| {
-            words.truncate(WORDS_SHOWN);
-            words
-        };
-        Self {
-            only_here: first(only_here),
-            only_there: first(only_there),
-            only_here_count: counts[0],
-            only_there_count: counts[1],
-            numbers_differ,
-        }
+        let Difference { only_here, only_there, counts, numbers_differ, .. } =
+            sketcher.first_difference(here, there, WORDS_SHOWN);
+        let (only_here_count, only_there_count) = counts;
+        Self { only_here, only_there, only_here_count, only_there_count, numbers_differ }
     }
 }

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use nearkin::{Dedup, LookedUp, Signature};
+use bytes::Bytes;
+use nearkin::{Dedup, Duplicate, FetchRanks, Index, LookedUp, Original, Signature};
 use rayon::prelude::*;
 
 use super::deciding::Deciding;
 use super::exactly;
-use super::exactly::Documents;
 use super::ledger::{Entry, Kind};
 use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::request::Request;
@@ -24,6 +24,9 @@ use nearkin_kit::output::progress::{Progress, Unit};
 
 /// Number of documents that a core looks up at a time.
 const BATCH_SIGNATURES: usize = 128;
+
+/// Documents of which so few are read or decided together are large, or all.
+const FEW: usize = 8;
 
 pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     work.ledger.flush().map_err(|error| work.failed(&error))?;
@@ -77,6 +80,34 @@ fn decide(
             ranks.push(rank);
         }
     }
+    let documents = work.documents();
+    let document = |rank: u64| {
+        documents.original(match at(begin, rank).and_then(|at| entries.get(at)) {
+            Some(entry) => documents.line(entry),
+            None => documents.line_of(order.line(rank)),
+        })
+    };
+    let decided = similar((dedup, request), work, (&ranks, &signatures), order, &document)?;
+    let mut verdicts = vec![Verdict::None; numbers.len()];
+    for (rank, duplicate) in ranks.iter().zip(decided) {
+        verdicts[at(begin, *rank).unwrap_or(usize::MAX)] = order::verdict(order, duplicate);
+    }
+    Ok(DecidedRanks { numbers, verdicts })
+}
+
+/// The place of a rank among those from `begin` on.
+fn at(begin: u64, rank: u64) -> Option<usize> {
+    rank.checked_sub(begin).and_then(|at| usize::try_from(at).ok())
+}
+
+/// For each document, the kept one that it duplicates. `document` makes that of a rank.
+fn similar(
+    (dedup, request): (&mut Dedup<'_>, &Request<'_>),
+    work: &Work,
+    (ranks, signatures): (&[u64], &[Signature]),
+    order: &Order,
+    document: &(dyn Fn(u64) -> nearkin::Result<Original> + Sync),
+) -> Result<Vec<Option<Duplicate>>, Failure> {
     let look_up = |some: &[Signature]| match request.deciding {
         Deciding::Confirmed => dedup.look_up_candidates(some),
         _ => dedup.look_up(some),
@@ -84,27 +115,104 @@ fn decide(
     let found: nearkin::Result<Vec<Vec<LookedUp>>> =
         signatures.par_chunks(BATCH_SIGNATURES).map(look_up).collect();
     let found = found?.concat();
-    let decided = if request.deciding == Deciding::Confirmed {
-        let documents = Documents::new(work);
-        let fetch = &mut |rank: u64| {
-            let at = rank.checked_sub(begin).and_then(|at| usize::try_from(at).ok());
-            let (line, entry) = (order.line(rank), at.and_then(|at| entries.get(at)));
-            // What is fetched now is judged later, unless nothing is.
-            let document = if request.is_guarded() {
-                documents.detailed(line, entry)
-            } else {
-                documents.original(line)
-            };
-            document.map(Some)
-        };
-        dedup.decide_confirmed(&ranks, &signatures, &found, fetch)?
-    } else {
-        dedup.decide(&ranks, &signatures, &found)?
-    };
-    let mut verdicts = vec![Verdict::None; numbers.len()];
-    for (rank, duplicate) in ranks.iter().zip(decided) {
-        let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
-        verdicts[at] = order::verdict(order, duplicate);
+    if request.deciding != Deciding::Confirmed {
+        return Ok(dedup.decide(ranks, signatures, &found)?);
     }
-    Ok(DecidedRanks { numbers, verdicts })
+    let documents = work.documents();
+    let made = |rank: &u64| {
+        // What is fetched now is judged later, unless nothing is.
+        let document = if request.is_guarded() {
+            documents.held(order.line(*rank), || document(*rank))
+        } else {
+            document(*rank)
+        };
+        document.map(Some)
+    };
+    // Large documents, of which few are decided together, are made one after the other.
+    let fetch: &mut FetchRanks<'_> = &mut |some| {
+        if ranks.len() < FEW {
+            some.iter().map(made).collect()
+        } else {
+            some.par_iter().map(made).collect()
+        }
+    };
+    Ok(dedup.decide_confirmed(ranks, signatures, &found, fetch)?)
+}
+
+/// A document that is to be decided.
+pub(super) struct Undecided {
+    pub(super) signature: Signature,
+    pub(super) line: Bytes,
+    /// The hashes of its shingles, if they are known, in no particular order.
+    pub(super) shingles: Option<Vec<u64>>,
+}
+
+/// Decides documents while they are read. Decisions become durable with the lines.
+pub(super) struct AsRead<'a> {
+    dedup: Dedup<'a>,
+    verdicts: Verdicts,
+}
+
+impl<'a> AsRead<'a> {
+    /// Begins behind the lines of the ledger. `kept` is the index of kept documents.
+    pub(super) fn new(
+        request: &Request<'_>,
+        work: &Work,
+        kept: &'a Index,
+    ) -> Result<Self, Failure> {
+        let verdicts = Verdicts::open(&work.folder, Pass::Decided, work.ledger.count);
+        let verdicts = verdicts.map_err(|error| work.failed(&error))?;
+        let mut dedup = Dedup::new(kept, request.alike)?.cancel_if(interrupt::came);
+        // Decisions after the last checkpoint are made again.
+        dedup.go_back(work.ledger.count)?;
+        Ok(Self { dedup, verdicts })
+    }
+
+    /// Decides the lines that follow those of the ledger; `None` stands for one without a document.
+    pub(super) fn decide(
+        &mut self,
+        request: &Request<'_>,
+        work: &mut Work,
+        lines: Vec<Option<Undecided>>,
+    ) -> Result<Vec<Verdict>, Failure> {
+        work.ledger.flush().map_err(|error| work.failed(&error))?;
+        let begin = work.ledger.count;
+        let numbers: Vec<u64> = (begin..begin + lines.len() as u64).collect();
+        let (mut ranks, mut signatures) = (Vec::new(), Vec::new());
+        let mut here = Vec::with_capacity(lines.len());
+        for (rank, line) in numbers.iter().zip(lines) {
+            here.push(line.map(|Undecided { signature, line, shingles }| {
+                signatures.push(signature);
+                ranks.push(*rank);
+                (signatures.len() - 1, line, shingles)
+            }));
+        }
+        let documents = work.documents();
+        let document = |rank: u64| match at(begin, rank).and_then(|at| here.get(at)) {
+            Some(Some((at, _, Some(shingles)))) => {
+                let mut shingles = shingles.clone();
+                shingles.sort_unstable();
+                Original::from_shingle_hashes(signatures[*at].clone(), shingles)
+            }
+            Some(Some((_, line, None))) => documents.original(Ok(line.clone())),
+            // Its text is needed again, and its line is not at hand any more.
+            _ if request.is_guarded() => documents.whole(rank),
+            _ => documents.original(documents.line_of(rank)),
+        };
+        let dedup = (&mut self.dedup, request);
+        let decided = similar(dedup, work, (&ranks, &signatures), &Order::First, &document)?;
+        let mut verdicts = vec![Verdict::None; numbers.len()];
+        for (rank, duplicate) in ranks.iter().zip(decided) {
+            let at = at(begin, *rank).unwrap_or(usize::MAX);
+            verdicts[at] = order::verdict(&Order::First, duplicate);
+        }
+        self.verdicts.write(&numbers, &verdicts).map_err(|error| work.failed(&error))?;
+        Ok(verdicts)
+    }
+
+    /// Makes the decisions durable.
+    pub(super) fn sync(&self, work: &Work) -> Result<(), Failure> {
+        work.kept.sync()?;
+        self.verdicts.sync().map_err(|error| work.failed(&error))
+    }
 }

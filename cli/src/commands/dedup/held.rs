@@ -29,15 +29,19 @@ impl Held {
     }
 
     pub(super) fn put(&self, line: u64, document: &Original) {
-        let details = document.details().map_or(0, Details::bytes);
-        let signature = document.signature().as_bytes().len();
-        let bytes = size_of_val(document.shingle_hashes()) + details + signature + DOCUMENT_BYTES;
+        let bytes = bytes_of(document);
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if held.bytes + bytes <= machine::memory_part(8, HELD_BYTES_MAX) {
-            held.bytes += bytes;
-            held.by_line.insert(line, document.clone());
+            let before = held.by_line.insert(line, document.clone());
+            held.bytes = held.bytes + bytes - before.as_ref().map_or(0, bytes_of);
         }
     }
+}
+
+fn bytes_of(document: &Original) -> usize {
+    let details = document.details().map_or(0, Details::bytes);
+    let signature = document.signature().as_bytes().len();
+    size_of_val(document.shingle_hashes()) + details + signature + DOCUMENT_BYTES
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use nearkin::{Apart, Judge, Judgement, Suspects};
 use rayon::prelude::*;
 
 use super::apart;
-use super::exactly::Documents;
 use super::order::{self, CHUNK, Order};
 use super::request::Request;
 use super::verdicts::{Pass, Verdict, Verdicts};
@@ -27,10 +26,11 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let (suspects, count) = suspects(work, &order, (&decided, &mut judged))?;
     let (mut lines, mut verdicts) = (Vec::new(), Vec::new());
     let progress = Progress::start("judging", Unit::Documents, Some(count));
-    let documents = Documents::new(work);
-    let detailed = |rank: &u64| documents.detailed(order.line(*rank), None).map(Some);
-    let mut judge =
-        Judge::new(request.guard, request.alike, suspects).cancel_if(nearkin_kit::interrupt::came);
+    let documents = work.documents();
+    let detailed = |rank: &u64| documents.detailed(order.line(*rank)).map(Some);
+    let mut judge = Judge::new(request.guard, request.alike, suspects)
+        .threads(rayon::current_num_threads())
+        .cancel_if(interrupt::came);
     judge.run(&mut |ranks| ranks.par_iter().map(detailed).collect(), &mut |rank, judgement| {
         lines.push(order.line(rank));
         verdicts.push(verdict(&order, judgement));

@@ -13,9 +13,12 @@ use std::path::Path;
 use nearkin_kit::scratch;
 
 /// Size of an entry without its signature.
-const HEAD_BYTES: usize = 44;
+const HEAD_BYTES: usize = 52;
 /// A flag bit in the field that stores the kind of a line: the text has few distinct shingles.
 const REPETITIVE: u32 = 1 << 8;
+
+/// The place in the input of a document whose line is in the file of texts.
+const NOWHERE: u64 = u64::MAX;
 
 /// Number of entries to read at a time when they are read in order.
 const AHEAD: u64 = 64;
@@ -44,8 +47,11 @@ pub(super) struct Entry {
     pub(super) file: u32,
     pub(super) line: u64,
     pub(super) shingles: u32,
-    /// Number of bytes of the content; 0 if it is not stored.
-    pub(super) content_bytes: u32,
+    /// The byte of the input file where the line of a document begins; `None` if its line is in
+    /// the file of texts.
+    pub(super) at: Option<u64>,
+    /// Number of bytes of the line; 0 if it is not read again.
+    pub(super) line_bytes: u32,
     /// Number of rows (with `--exact` of shingles) that are shared with the similar document in the
     /// archive (the index given by `--index`).
     pub(super) equal_rows: u32,
@@ -88,9 +94,10 @@ impl Entry {
         out.extend_from_slice(&self.line.to_le_bytes());
         out.extend_from_slice(&self.key.begin.to_le_bytes());
         let numbers = [self.key.bytes, self.other.bytes, self.shingles, self.equal_rows];
-        for number in numbers.into_iter().chain([self.content_bytes]) {
+        for number in numbers.into_iter().chain([self.line_bytes]) {
             out.extend_from_slice(&number.to_le_bytes());
         }
+        out.extend_from_slice(&self.at.unwrap_or(NOWHERE).to_le_bytes());
         let end = out.len() + signature_bytes;
         out.extend_from_slice(&self.signature);
         out.resize(end, 0);
@@ -119,7 +126,8 @@ impl Entry {
             line: u64_at(bytes, 8),
             shingles: u32_at(bytes, 32),
             equal_rows: u32_at(bytes, 36),
-            content_bytes: u32_at(bytes, 40),
+            line_bytes: u32_at(bytes, 40),
+            at: Some(u64_at(bytes, 44)).filter(|at| *at != NOWHERE),
             key,
             other: Text { begin, bytes: u32_at(bytes, 28) },
             signature: Vec::new(),
@@ -156,19 +164,20 @@ impl Ledger {
         Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer }))
     }
 
-    /// Appends an entry, and sets the places of its texts. The content, if given, is stored after
-    /// the texts.
+    /// Appends an entry, and sets the places of its texts. The line, which may be empty, is stored
+    /// after the texts, unless it can be read from the input.
     pub(super) fn push(
         &mut self,
         mut entry: Entry,
         (key, other): (&[u8], &[u8]),
-        content: &[u8],
+        line: &[u8],
     ) -> io::Result<()> {
         let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(u32::MAX);
         entry.key = Text { begin: self.texts_bytes, bytes: length(key) };
         entry.other = Text { begin: 0, bytes: length(other) };
-        entry.content_bytes = length(content);
-        for text in [key, other, content] {
+        entry.line_bytes = length(line);
+        let stored = if entry.at.is_some() { &b""[..] } else { line };
+        for text in [key, other, stored] {
             self.texts.write_all(text)?;
             self.texts_bytes += text.len() as u64;
         }
@@ -223,10 +232,10 @@ impl Ledger {
         heads.map(|head| head.ok_or_else(damaged)).collect()
     }
 
-    /// The content stored with a document.
-    pub(super) fn content(&self, entry: &Entry) -> io::Result<Vec<u8>> {
+    /// The line of a document that is not in the input.
+    pub(super) fn line(&self, entry: &Entry) -> io::Result<Vec<u8>> {
         let begin = entry.other.begin + u64::from(entry.other.bytes);
-        read_at(self.texts.get_ref(), begin, entry.content_bytes as usize)
+        read_at(self.texts.get_ref(), begin, entry.line_bytes as usize)
     }
 
     /// Reads a text.

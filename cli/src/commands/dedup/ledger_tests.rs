@@ -14,7 +14,8 @@ fn entry(line: u64) -> Entry {
         file: 7,
         line,
         shingles: 9,
-        content_bytes: 0,
+        at: None,
+        line_bytes: 0,
         equal_rows: 0,
         key: Text::default(),
         other: Text::default(),
@@ -28,8 +29,10 @@ fn entries_come_back_in_any_order_and_what_is_behind_is_cut() {
     let open = |counts| Ledger::open(dir.path(), 16, counts).unwrap();
     let mut ledger = open((0, 0)).unwrap();
     for line in 0..100 {
-        let (key, content) = (format!("key {line}"), format!("the content of {line}"));
-        ledger.push(entry(line), (key.as_bytes(), b"other"), content.as_bytes()).unwrap();
+        let (key, text) = (format!("key {line}"), format!("the line {line}"));
+        let at = (line % 2 == 1).then_some(line << 40);
+        let entry = Entry { at, ..entry(line) };
+        ledger.push(entry, (key.as_bytes(), b"other"), text.as_bytes()).unwrap();
     }
     ledger.sync().unwrap();
     for numbers in [vec![3, 4, 5], vec![9, 8, 7, 6], vec![50, 2, 3, 1, 0, 99]] {
@@ -41,8 +44,12 @@ fn entries_come_back_in_any_order_and_what_is_behind_is_cut() {
             let key = String::from_utf8(ledger.text(entry.key).unwrap()).unwrap();
             assert_eq!(key, format!("key {number}"));
             assert_eq!(ledger.text(entry.other).unwrap(), b"other");
-            let content = ledger.content(&entry).unwrap();
-            assert_eq!(content, format!("the content of {number}").into_bytes());
+            assert_eq!(entry.at, (number % 2 == 1).then_some(number << 40));
+            let line = format!("the line {number}");
+            assert_eq!(entry.line_bytes as usize, line.len());
+            if entry.at.is_none() {
+                assert_eq!(ledger.line(&entry).unwrap(), line.into_bytes());
+            }
         }
     }
     let (count, texts) = (ledger.count, ledger.texts_bytes);
@@ -112,9 +119,11 @@ fn outcomes_are_read_in_line_order() {
     for begin in [0, 63, 72, 499] {
         let mut outcomes = Outcomes::open(dir.path(), &mut ledger, begin, by).unwrap();
         for number in begin..500 {
-            assert_eq!(outcomes.next(&ledger).unwrap(), expected(number), "{number}");
+            let next = outcomes.next().unwrap();
+            assert_eq!(next.0, number);
+            assert_eq!(outcomes.of(&ledger, next).unwrap(), expected(number), "{number}");
         }
-        assert!(outcomes.next(&ledger).is_err(), "there are 500 lines");
+        assert!(outcomes.next().is_err(), "there are 500 lines");
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::clusters::{Cluster, ClusterSizes};
 use super::deciding::{Deciding, Equal};
-use super::ledger::{Entry, Kind, Ledger, damaged};
+use super::ledger::{Entry, Kind, Ledger};
 use super::verdicts::{Pass, Verdict, Verdicts};
 use nearkin_input::raw;
 
@@ -66,12 +66,8 @@ pub(super) struct Outcomes {
     verdicts: BufReader<File>,
     /// Number of the next line.
     number: u64,
-    /// The entries that were read ahead, and the number of the first of them.
-    ahead: (u64, std::vec::IntoIter<Entry>),
     /// With `--cluster-field`.
     clusters: Option<ClusterSizes>,
-    /// The cluster of the last line, if it is kept.
-    pub(super) cluster: Option<Cluster>,
 }
 
 impl Outcomes {
@@ -86,21 +82,32 @@ impl Outcomes {
         ledger.flush()?;
         let verdicts = Verdicts::open(folder, pass, ledger.count)?;
         let clusters = has_clusters.then(|| ClusterSizes::count(&verdicts, ledger)).transpose()?;
-        let (verdicts, ahead) = (verdicts.read_from(number)?, (number, Vec::new().into_iter()));
-        Ok(Self { deciding, verdicts, number, ahead, clusters, cluster: None })
+        Ok(Self { deciding, verdicts: verdicts.read_from(number)?, number, clusters })
     }
 
-    /// What becomes of the next line.
-    pub(super) fn next(&mut self, ledger: &Ledger) -> io::Result<LineOutcome> {
+    /// The number of the next line, and the verdict on it.
+    pub(super) fn next(&mut self) -> io::Result<(u64, Verdict)> {
         let mut bytes = [0; 16];
         self.verdicts.read_exact(&mut bytes)?;
-        let (number, verdict) = (self.number, Verdict::decode(bytes));
         self.number += 1;
-        self.cluster = self.clusters.as_ref().map(|clusters| clusters.of(number));
+        Ok((self.number - 1, Verdict::decode(bytes)))
+    }
+
+    /// With `--cluster-field`: the cluster of a line that is kept.
+    pub(super) fn cluster(&self, number: u64) -> Option<Cluster> {
+        self.clusters.as_ref().map(|clusters| clusters.of(number))
+    }
+
+    /// What becomes of a line. Several threads may ask at once.
+    pub(super) fn of(
+        &self,
+        ledger: &Ledger,
+        (number, verdict): (u64, Verdict),
+    ) -> io::Result<LineOutcome> {
         if matches!(verdict, Verdict::Kept | Verdict::Apart { .. }) {
             return Ok(LineOutcome::Kept);
         }
-        let entry = self.head(ledger, number)?;
+        let entry = ledger.head(number)?;
         let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } = entry;
         if kind == Kind::Blank {
             return Ok(LineOutcome::Kept);
@@ -122,8 +129,8 @@ impl Outcomes {
             }
             _ => (self.deciding.equal_to_archived(equal_rows), other, None),
         };
-        let cluster = match (verdict, &self.clusters) {
-            (Verdict::Dropped { of, .. }, Some(clusters)) => Some(clusters.of(of)),
+        let cluster = match verdict {
+            Verdict::Dropped { of, .. } => self.cluster(of),
             _ => None,
         };
         Ok(LineOutcome::Dropped(Box::new(Dropped {
@@ -138,17 +145,5 @@ impl Outcomes {
             cluster,
             compared,
         })))
-    }
-
-    /// Reads an entry without its signature, and reads several entries ahead.
-    fn head(&mut self, ledger: &Ledger, number: u64) -> io::Result<Entry> {
-        let (first, ahead) = &self.ahead;
-        let between = number.checked_sub(*first).and_then(|between| usize::try_from(between).ok());
-        let mut between = between.unwrap_or(usize::MAX);
-        if between >= ahead.len() {
-            (self.ahead, between) = ((number, ledger.heads(number)?.into_iter()), 0);
-        }
-        self.ahead.0 = number + 1;
-        self.ahead.1.nth(between).ok_or_else(damaged)
     }
 }

@@ -4,14 +4,19 @@
 //! in this pass already: this does not depend on the order in which documents are decided.
 
 use std::io;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use nearkin::{Signature, Variety};
 
+use super::decide::{AsRead, Undecided};
 use super::deciding::Deciding;
+use super::documents::Remade;
 use super::format::OutputFormat;
 use super::ledger::{Entry, Kind, Text};
 use super::order;
 use super::request::Request;
+use super::verdicts::Verdict;
 use super::work::{Stage, Work};
 use nearkin_input::fields::order_of;
 use nearkin_input::guess::Spelling;
@@ -26,7 +31,6 @@ use nearkin_kit::input::pipeline::Pace;
 use nearkin_kit::input::repetitive::Repetitive;
 use nearkin_kit::input::skips;
 use nearkin_kit::input::skips::{LineCounts, Skips};
-use nearkin_kit::input::stored;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::Progress;
 use nearkin_kit::scratch;
@@ -42,9 +46,13 @@ enum ReadLine {
 struct ReadDocument {
     origin: Origin,
     key: Vec<u8>,
-    signature: Signature,
-    /// Its content, unless the estimate decides alone.
-    content: Vec<u8>,
+    /// Taken when it is decided.
+    signature: Option<Signature>,
+    shingles: u32,
+    /// The line, unless the estimate decides alone.
+    line: Bytes,
+    /// If it is decided while it is read: the hashes of its shingles.
+    hashes: Option<Vec<u64>>,
     /// With `--keep-by`: the value by which it is ordered.
     value: Vec<u8>,
     /// The key of the most similar document in the archive, and the number of equal rows (with
@@ -74,25 +82,32 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let progress = Progress::start("reading", unit, total);
     let mut skips = Skips::new(request.args.lenient);
     let mut repetitive = Repetitive::default();
+    let (kept, remade) = (Arc::clone(&work.kept), Arc::clone(&work.remade));
+    let deciding = request.decides_as_read().then(|| AsRead::new(request, work, &kept));
+    let mut deciding = deciding.transpose()?;
     // The position after the last chunk, unless that chunk failed.
     let mut appended = None;
     let ended = pipeline::run_with_positions(
         &mut input,
         Pace::Full,
         &progress,
-        |raw| read(request, &reading, raw),
+        |raw| read(request, (&reading, &remade), raw),
         |chunk, position| {
-            appended = None;
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
-            let (chunk, ended) = skips::strictly(request.args.strict, chunk);
+            let (mut chunk, ended) = skips::strictly(request.args.strict, chunk);
             let judged = skips.count(&chunk, &reading);
             let found: Vec<_> = chunk.iter().flatten().filter_map(ReadLine::repetitive).collect();
             repetitive.add_lines(found.into_iter(), &progress);
-            append(work, chunk, (&mut skips, &progress))?;
+            let verdicts = match &mut deciding {
+                Some(deciding) => deciding.decide(request, work, taken(&mut chunk))?,
+                None => Vec::new(),
+            };
+            appended = None;
+            append(work, (chunk, &verdicts), (&mut skips, &progress))?;
             ended.and(judged)?;
             appended = position;
             if let Some(position) = position {
-                checkpoint(work, position, false)?;
+                checkpoint(work, position, (deciding.as_ref(), false))?;
             }
             Ok(())
         },
@@ -102,14 +117,25 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     reading.note_replaced();
     let position = input.position().unwrap_or_default();
     if let (Err(_), Some(position)) = (&ended, appended) {
-        checkpoint(work, position, true)?;
+        checkpoint(work, position, (deciding.as_ref(), true))?;
     }
     ended?;
     let counts = &work.state.counts;
     let lines = LineCounts { read: counts.read, skipped: counts.skipped, bad: counts.bad() };
     skips::judge(lines, request.args.lenient, &reading, Spelling::Lines)?;
-    checkpoint(work, position, true)?;
-    work.enter(Stage::Decide)
+    checkpoint(work, position, (deciding.as_ref(), true))?;
+    work.enter(if deciding.is_some() { Stage::Judge } else { Stage::Decide })
+}
+
+/// The documents of a chunk that are to be decided. Their signatures and shingles are taken out.
+fn taken(chunk: &mut [Result<ReadLine, Skipped>]) -> Vec<Option<Undecided>> {
+    let take = |line: &mut Result<ReadLine, Skipped>| {
+        let Ok(ReadLine::Document(read)) = line else { return None };
+        let signature = read.signature.take().filter(|_| read.like.is_none());
+        let (line, shingles) = (read.line.clone(), read.hashes.take());
+        signature.map(|signature| Undecided { signature, line, shingles })
+    };
+    chunk.iter_mut().map(take).collect()
 }
 
 /// The input in a form that can be read twice: stdin is copied to a file. `only`: of tables and
@@ -141,7 +167,7 @@ pub(super) fn input(request: &Request<'_>, work: &Work, only: bool) -> Result<Li
 /// Sketches a line and looks it up in the archive.
 fn read(
     request: &Request<'_>,
-    reading: &Reading,
+    (reading, remade): (&Reading, &Remade),
     raw: Raw,
 ) -> nearkin::Result<Result<ReadLine, Skipped>> {
     let origin = raw.origin.clone();
@@ -149,13 +175,16 @@ fn read(
         (Some(field), Ok(line)) => order_of(line, field, request.args.least),
         _ => Vec::new(),
     };
-    let read = match request.deciding {
-        Deciding::Estimate => {
-            reading.sketch_varied(raw).map(|(one, variety)| (one, variety, Vec::new()))
-        }
-        Deciding::Confirmed | Deciding::Exact => reading.sketch_and_pack(raw),
+    let line = match (request.deciding, &raw.body) {
+        (Deciding::Confirmed | Deciding::Exact, Ok(line)) => line.clone(),
+        _ => Bytes::new(),
     };
-    let (Sketched { name: key, signature, .. }, variety, content) = match read {
+    let read = if request.decides_as_read() && request.deciding == Deciding::Confirmed {
+        reading.sketch_shingled(raw)
+    } else {
+        reading.sketch_varied(raw).map(|(sketched, variety)| (sketched, variety, None))
+    };
+    let (Sketched { name: key, signature, .. }, variety, hashes) = match read {
         Ok(read) => read,
         Err(skipped) if skipped.reason == Reason::Empty && request.keeps_blank() => {
             return Ok(Ok(ReadLine::Blank(origin)));
@@ -165,7 +194,7 @@ fn read(
     let (duplicate, unread) = match &request.archive {
         None => (None, 0),
         Some(archive) if request.deciding == Deciding::Exact => {
-            archive.find_exactly(&stored::original(reading.sketcher(), &content)?)?
+            archive.find_exactly(&remade.original(line.clone())?)?
         }
         Some(archive) => archive.find(&signature)?,
     };
@@ -173,18 +202,30 @@ fn read(
     let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
     let threshold = request.params.threshold();
     let repetitive = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
-    let read = ReadDocument { origin, key, signature, content, value, like, unread, repetitive };
+    let (shingles, signature) = (signature.shingle_count(), Some(signature));
+    let read = ReadDocument {
+        origin,
+        key,
+        signature,
+        shingles,
+        line,
+        hashes,
+        value,
+        like,
+        unread,
+        repetitive,
+    };
     Ok(Ok(ReadLine::Document(Box::new(read))))
 }
 
-/// Appends a chunk to the ledger.
+/// Appends a chunk to the ledger. `verdicts` are those on its lines, if they are decided already.
 fn append(
     work: &mut Work,
-    chunk: Vec<Result<ReadLine, Skipped>>,
+    (chunk, verdicts): (Vec<Result<ReadLine, Skipped>>, &[Verdict]),
     (skips, progress): (&mut Skips, &Progress),
 ) -> Result<(), Failure> {
     let mut skipped = Vec::new();
-    for document in chunk {
+    for (at, document) in chunk.into_iter().enumerate() {
         let origin = match &document {
             Ok(ReadLine::Document(document)) => &document.origin,
             Ok(ReadLine::Blank(origin)) => origin,
@@ -192,6 +233,11 @@ fn append(
         };
         work.begin_file(place(origin).0);
         work.state.counts.read += 1;
+        match verdicts.get(at) {
+            Some(Verdict::Kept) => work.state.counts.kept += 1,
+            Some(Verdict::Dropped { .. }) => work.state.counts.dropped += 1,
+            _ => {}
+        }
         let pushed = match document {
             Ok(ReadLine::Document(document)) => push(work, *document),
             Ok(ReadLine::Blank(origin)) => {
@@ -217,23 +263,24 @@ fn append(
 }
 
 fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
-    let ReadDocument { origin, key, signature, content, value, like, unread, repetitive } =
-        document;
-    work.state.counts.unread += u64::from(unread);
-    work.state.counts.repetitive += u64::from(repetitive.is_some());
+    let ReadDocument { origin, key, signature, shingles, line, value, like, .. } = document;
+    work.state.counts.unread += u64::from(document.unread);
+    work.state.counts.repetitive += u64::from(document.repetitive.is_some());
     let (kind, other, equal_rows) = match like {
         None => (Kind::Document, value, 0),
         Some((other, equal_rows)) => (Kind::Archived, other, equal_rows),
     };
     work.state.counts.dropped_for_index += u64::from(kind == Kind::Archived);
+    let at = if let Origin::Line { at, .. } = origin { at } else { None };
     let entry = Entry {
-        shingles: signature.shingle_count(),
+        at,
+        shingles,
         equal_rows,
-        repetitive: repetitive.is_some(),
-        signature: signature.as_bytes().to_vec(),
+        repetitive: document.repetitive.is_some(),
+        signature: signature.map_or_else(Vec::new, |signature| signature.as_bytes().to_vec()),
         ..entry(kind, place(&origin))
     };
-    work.ledger.push(entry, (&key, &other), &content)
+    work.ledger.push(entry, (&key, &other), &line)
 }
 
 /// The number of an entry's input file, and the line number.
@@ -250,7 +297,8 @@ fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {
         file,
         line,
         shingles: 0,
-        content_bytes: 0,
+        at: None,
+        line_bytes: 0,
         equal_rows: 0,
         key,
         other,
@@ -259,10 +307,17 @@ fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {
 }
 
 /// Stores a checkpoint at this position if one is due, or if `now` is set.
-fn checkpoint(work: &mut Work, position: Position, now: bool) -> Result<(), Failure> {
+fn checkpoint(
+    work: &mut Work,
+    position: Position,
+    (deciding, now): (Option<&AsRead<'_>>, bool),
+) -> Result<(), Failure> {
     work.state.position = position;
     if !now && !work.is_due() {
         return Ok(());
+    }
+    if let Some(deciding) = deciding {
+        deciding.sync(work)?;
     }
     work.ledger.sync().map_err(|error| work.failed(&error))?;
     work.state.ledger = (work.ledger.count, work.ledger.texts_bytes);

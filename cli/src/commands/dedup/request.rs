@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use nearkin::{
-    Against, Alike, Dedup as Decider, Duplicate, Guard, Key, Original, Params, Reader, Scheme,
-    Shingles, Signature, Verified,
+    Against, Alike, Dedup as Decider, Duplicate, Guard, Keep, Key, Original, Params, Reader,
+    Scheme, Shingles, Signature, Verified,
 };
 
 use super::deciding::Deciding;
@@ -130,6 +130,12 @@ impl<'a> Request<'a> {
     /// Whether what was dropped is looked at once more.
     pub(super) fn is_guarded(&self) -> bool {
         self.guard != Guard::None
+    }
+
+    /// Whether documents are decided in the order in which they are read, and while they are read.
+    pub(super) fn decides_as_read(&self) -> bool {
+        let is_in_order = self.args.keep == Keep::First && self.args.keep_by.is_none();
+        is_in_order && self.deciding != Deciding::Exact
     }
 
     /// Which file of verdicts is written out.

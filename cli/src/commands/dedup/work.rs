@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nearkin::{Durability, Index, Options, Reader, Sketcher};
+use nearkin::{Durability, Index, Options, Reader};
 use serde::{Deserialize, Serialize};
 
 use super::counts::DedupCounts;
 use super::deciding::Deciding;
-use super::held::Held;
+use super::documents::{Documents, Remade};
 use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
@@ -76,7 +76,7 @@ impl RunPlan {
             _ => None,
         };
         Ok(Self {
-            version: 6,
+            version: 7,
             files: input_files(request.files)?,
             fields: request.fields.clone(),
             rows: request.rows.clone(),
@@ -216,9 +216,8 @@ pub(super) struct Work {
     /// The index of kept documents, with ranks as keys.
     pub(super) kept: Arc<Index>,
     pub(super) ledger: Ledger,
-    /// Makes signatures and documents like those of the kept ones.
-    pub(super) sketcher: Sketcher,
-    pub(super) held: Held,
+    /// Makes documents again.
+    pub(super) remade: Arc<Remade>,
     stored: Instant,
     /// The lock on the folder. It is taken before anything in the folder is read or deleted, and
     /// prevents a second run.
@@ -257,7 +256,9 @@ impl Work {
         let open = |options| Index::open(&place, options);
         let opened = opened::mapped_or_not(&place, options(), open).ok().map(Arc::new);
         let state: Option<State> = checkpoint::load(&folder.join("state"));
-        let signature_bytes = request.params.signature_bytes();
+        // What is decided while it is read needs its signature no more.
+        let signature_bytes =
+            if request.decides_as_read() { 0 } else { request.params.signature_bytes() };
         if let (Some(kept), Some(state)) = (opened, state) {
             let state = state.continued(&plan);
             let whole = |state: &State| {
@@ -266,9 +267,8 @@ impl Work {
             match (state.as_ref().map(whole).transpose()?.flatten(), state) {
                 (Some(ledger), Some(state)) => {
                     output::note(format!("continuing the run in {}", folder.display()));
-                    let (sketcher, stored) = (kept.sketcher(), Instant::now());
-                    let held = Held::default();
-                    return Ok(Self { folder, state, kept, ledger, sketcher, held, stored, lock });
+                    let (remade, stored) = (remade(request, &folder, &kept), Instant::now());
+                    return Ok(Self { folder, state, kept, ledger, remade, stored, lock });
                 }
                 _ => output::note(format!(
                     "the run in {} had other input or options: starting from the beginning",
@@ -296,9 +296,8 @@ impl Work {
         packed::discard(&request.out);
         packed::discard(&request.dropped);
         let (state, stored) = (State::new(plan), Instant::now());
-        let sketcher = kept.sketcher();
-        let held = Held::default();
-        Ok(Self { folder, state, kept, ledger, sketcher, held, stored, lock })
+        let remade = remade(request, &folder, &kept);
+        Ok(Self { folder, state, kept, ledger, remade, stored, lock })
     }
 
     /// Whether this run has the given plan. Used to detect that the input has changed.
@@ -343,7 +342,11 @@ impl Work {
 
     /// Path of the copy of stdin, which makes it possible to read the input twice.
     pub(super) fn stdin(&self) -> PathBuf {
-        self.folder.join("stdin")
+        stdin(&self.folder)
+    }
+
+    pub(super) fn documents(&self) -> Documents<'_> {
+        Documents { ledger: &self.ledger, remade: &self.remade }
     }
 
     pub(super) fn failed(&self, error: &io::Error) -> Failure {
@@ -357,6 +360,18 @@ impl Work {
         remove(&folder, lock).map_err(|error| working(&folder, &error))?;
         Ok(state.counts)
     }
+}
+
+fn stdin(folder: &Path) -> PathBuf {
+    folder.join("stdin")
+}
+
+fn remade(request: &Request<'_>, folder: &Path, kept: &Index) -> Arc<Remade> {
+    let copied = |path: &PathBuf| {
+        if path.as_os_str() == STDIN { stdin(folder) } else { path.clone() }
+    };
+    let files = request.files.iter().map(copied).collect();
+    Arc::new(Remade::new(kept.sketcher(), &request.fields, files))
 }
 
 /// Deletes the folder.

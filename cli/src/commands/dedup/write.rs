@@ -2,31 +2,28 @@
 //! writes the reason to DROPPED.
 
 use std::io;
+use std::sync::mpsc::sync_channel;
 
-use nearkin::{Details, Overlap};
+use nearkin::Overlap;
+use rayon::prelude::*;
 use serde::Serialize;
 
+use super::ahead::{self, Batch, LineAhead, OriginalLine};
 use super::deciding::Equal;
 use super::ledger::Entry;
 use super::outcomes::{Dropped, LineOutcome, Outcomes};
 use super::packed::{self, Packed};
 use super::read;
 use super::request::Request;
+use super::verdicts::Verdict;
 use super::work::{RunPlan, Stage, Work};
-use nearkin_input::raw::Reason;
-use nearkin_input::records::Records;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::documents::{LineFiles, Position};
-use nearkin_kit::input::stored;
+use nearkin_kit::input::documents::Position;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::differences::Differences;
 use nearkin_kit::output::progress::{Progress, Unit};
 use nearkin_kit::output::{JsonBytes, lossy};
-
-/// A checkpoint is written after this many bytes of input, at the end of a line; processing them
-/// takes about a quarter of a second. The positions of checkpoints depend only on the input, so
-/// compressed output is identical with and without interruptions.
-const BETWEEN_CHECKPOINTS: u64 = 64 << 20;
+use nearkin_kit::threads;
 
 /// An entry of DROPPED: a line that was dropped as a duplicate.
 #[derive(Serialize)]
@@ -77,20 +74,9 @@ pub(super) fn differences(
     work: &Work,
     lines: &[(u64, Entry); 2],
 ) -> io::Result<Option<Differences>> {
-    let mut held = [None, None];
-    let mut read = [Vec::new(), Vec::new()];
-    for (at, (line, entry)) in lines.iter().enumerate() {
-        held[at] = work.held.get(*line);
-        if held[at].is_none() {
-            read[at] = work.ledger.content(entry)?;
-        }
-    }
-    let text = |at: usize| match &held[at] {
-        Some(document) => document.details().map(Details::text),
-        None => stored::text(&read[at]),
-    };
-    let (Some(here), Some(there)) = (text(0), text(1)) else { return Ok(None) };
-    Ok(Some(Differences::between(&work.sketcher, here, there)))
+    let between =
+        |here: &str, there: &str| Differences::between(work.remade.sketcher(), here, there);
+    work.documents().texts(lines, between)
 }
 
 /// An entry of DROPPED: a line that could not be compared.
@@ -112,67 +98,80 @@ struct SkippedObject<'a> {
     bytes: Option<u64>,
 }
 
-/// A line as it stands in the input.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum OriginalLine<'a> {
-    Bytes(&'a [u8]),
-    /// A line that is too large to hold in memory: its offset and size.
-    At(u64, u64),
-    /// The rest of a damaged file.
-    Lost,
-}
-
-impl OriginalLine<'_> {
-    fn length(self) -> u64 {
-        match self {
-            Self::Bytes(line) => line.len() as u64,
-            Self::At(_, bytes) => bytes,
-            Self::Lost => 0,
-        }
-    }
-}
-
+/// Reads the lines again on this thread, and writes them on another one.
 pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     let (mut out, mut dropped) = open(request, work)?;
     let mut lines = read::input(request, work, false)?;
     lines.go_to(work.state.position)?;
     let mut outcomes = outcomes(request, work)?;
-    let (mut since, total) = (0, lines.bytes());
-    let progress = Progress::start("writing", Unit::Bytes, total);
-    while let Some(raw) = lines.next()? {
-        interrupt::check()?;
-        let outcome = next(&mut outcomes, work)?;
-        // A file that was repaired or damaged since it was first read has other lines.
-        if matches!(raw.body, Err(Reason::Damaged(_))) != outcome.is_damage() {
-            return Err(changed());
-        }
-        let line = match &raw.body {
-            Ok(line) => OriginalLine::Bytes(line),
-            Err(reason) => unread(lines.records().ok_or_else(changed)?, reason),
-        };
-        let kept = match (&request.args.cluster_field, outcomes.cluster, line) {
-            (Some(name), Some(cluster), OriginalLine::Bytes(line)) => {
-                if outcome == LineOutcome::Kept {
-                    Some(cluster.in_object(line, name)?)
-                } else {
-                    None
-                }
-            }
-            _ => None,
-        };
-        let line = (line, kept.as_deref(), &b"\n"[..]);
-        since += write(request, work, line, &outcome, (&mut out, &mut dropped))?;
-        work.state.done += 1;
-        if since >= BETWEEN_CHECKPOINTS {
-            since = 0;
-            checkpoint(work, &lines, (&mut out, &mut dropped))?;
-        }
-        if work.state.done.is_multiple_of(1_024) {
-            progress.reached(lines.bytes_taken());
-        }
-    }
+    let progress = Progress::start("writing", Unit::Bytes, lines.bytes());
+    let (to_writer, batches) = sync_channel(0);
+    let writer = || {
+        batches.into_iter().try_for_each(|batch: Batch| {
+            progress.reached(batch.taken);
+            write_batch(request, work, (&mut outcomes, &batch), (&mut out, &mut dropped))
+        })
+    };
+    let (written, read) = threads::beside(writer, move || ahead::read(&mut lines, &to_writer))?;
     drop(progress);
+    written.and(read)?;
     end(request, work, Some(out), dropped)
+}
+
+/// Writes lines. What is written of each is made on all cores.
+fn write_batch(
+    request: &Request<'_>,
+    work: &mut Work,
+    (outcomes, batch): (&mut Outcomes, &Batch),
+    (out, dropped): (&mut Packed, &mut Packed),
+) -> Result<(), Failure> {
+    interrupt::check()?;
+    if work.ledger.count < work.state.done + batch.lines.len() as u64 {
+        return Err(changed());
+    }
+    let verdicts: io::Result<Vec<_>> = batch.lines.iter().map(|_| outcomes.next()).collect();
+    let verdicts = verdicts.map_err(|error| work.failed(&error))?;
+    let (shared, outcomes) = (&*work, &*outcomes);
+    let made = |(line, verdict): (&LineAhead, (u64, Verdict))| {
+        made(request, shared, outcomes, (line.original(), verdict))
+    };
+    let made: Result<Vec<_>, Failure> = batch.lines.par_iter().zip(verdicts).map(made).collect();
+    for (line, (kept, refused)) in batch.lines.iter().zip(made?) {
+        let line = (line.original(), kept.as_deref(), &b"\n"[..]);
+        write(work, line, refused, (out, dropped))?;
+        work.state.done += 1;
+    }
+    match batch.checkpoint {
+        Some(position) => checkpoint(work, position, (out, dropped)),
+        None => Ok(()),
+    }
+}
+
+/// What is written of a line: the line in another form than that of the input, or why it is not
+/// kept; neither if it is copied.
+type Made = (Option<Vec<u8>>, Option<Refused>);
+
+fn made(
+    request: &Request<'_>,
+    work: &Work,
+    outcomes: &Outcomes,
+    (line, verdict): (OriginalLine<'_>, (u64, Verdict)),
+) -> Result<Made, Failure> {
+    let outcome = outcomes.of(&work.ledger, verdict).map_err(|error| work.failed(&error))?;
+    // A file that was repaired or damaged since it was first read has other lines.
+    if matches!(line, OriginalLine::Lost) != outcome.is_damage() {
+        return Err(changed());
+    }
+    if outcome != LineOutcome::Kept {
+        return Ok((None, refused(request, work, &outcome, line)?));
+    }
+    let kept = match (&request.args.cluster_field, outcomes.cluster(verdict.0), line) {
+        (Some(name), Some(cluster), OriginalLine::Bytes(line)) => {
+            Some(cluster.in_object(line, name)?)
+        }
+        _ => None,
+    };
+    Ok((kept, None))
 }
 
 /// Completes both files.
@@ -230,55 +229,49 @@ pub(super) fn next(outcomes: &mut Outcomes, work: &Work) -> Result<LineOutcome, 
     if work.state.done == work.ledger.count {
         return Err(changed());
     }
-    outcomes.next(&work.ledger).map_err(|error| work.failed(&error))
-}
-
-/// The last line of `records`, which could not be read.
-fn unread<'a>(records: &'a Records, reason: &Reason) -> OriginalLine<'a> {
-    match reason {
-        Reason::Damaged(_) => return OriginalLine::Lost,
-        Reason::TooLarge => {}
-        _ => return OriginalLine::Bytes(records.wrong()),
-    }
-    let ((_, begin), (_, end)) = (records.before(), records.position());
-    OriginalLine::At(begin, end - begin)
+    let outcome = outcomes.next().and_then(|verdict| outcomes.of(&work.ledger, verdict));
+    outcome.map_err(|error| work.failed(&error))
 }
 
 pub(super) fn changed() -> Failure {
     Failure::changed_input()
 }
 
-/// Writes a line to OUT, as `kept` if that is given, or the reason for dropping it to DROPPED.
-/// Returns the length of the line.
+/// Writes a line to OUT, as `kept` if that is given, or why it is refused to DROPPED.
 pub(super) fn write(
-    request: &Request<'_>,
     work: &mut Work,
     (line, kept, line_end): (OriginalLine<'_>, Option<&[u8]>, &[u8]),
-    outcome: &LineOutcome,
+    refused: Option<Refused>,
     (out, dropped): (&mut Packed, &mut Packed),
-) -> Result<u64, Failure> {
+) -> Result<(), Failure> {
     let end_bytes = if matches!(line, OriginalLine::Lost) { 0 } else { line_end.len() };
     let bytes = line.length() + end_bytes as u64;
     work.state.counts.bytes_read += bytes;
-    if let Some(reason) = reason(request, work, outcome, line)? {
-        let is_skipped = matches!(outcome, LineOutcome::Skipped { .. });
+    if let Some(Refused { reason, is_skipped }) = refused {
         work.state.counts.bytes_skipped += if is_skipped { bytes } else { 0 };
-        dropped.line(&reason, b"\n")?;
+        dropped.line(&reason, b"\n")
     } else {
         work.state.counts.bytes_kept += bytes;
         let OriginalLine::Bytes(line) = line else { return Err(changed()) };
-        out.line(kept.unwrap_or(line), line_end)?;
+        out.line(kept.unwrap_or(line), line_end)
     }
-    Ok(bytes)
 }
 
-/// The entry of a line for DROPPED as JSON; `None` if the line is kept.
-pub(super) fn reason(
+/// Why a line is not in OUT.
+pub(super) struct Refused {
+    /// The entry for DROPPED as JSON.
+    pub(super) reason: Vec<u8>,
+    /// Whether the line could not be compared.
+    is_skipped: bool,
+}
+
+/// Why a line is not in OUT; `None` if it is kept.
+pub(super) fn refused(
     request: &Request<'_>,
     work: &Work,
     outcome: &LineOutcome,
     original: OriginalLine<'_>,
-) -> Result<Option<Vec<u8>>, Failure> {
+) -> Result<Option<Refused>, Failure> {
     let object = match outcome {
         LineOutcome::Kept => return Ok(None),
         LineOutcome::Dropped(duplicate) => dropped_object(request, work, duplicate),
@@ -298,7 +291,9 @@ pub(super) fn reason(
             serde_json::to_vec(&object).map_err(io::Error::from)
         }
     };
-    object.map(Some).map_err(|error| work.failed(&error))
+    let reason = object.map_err(|error| work.failed(&error))?;
+    let is_skipped = matches!(outcome, LineOutcome::Skipped { .. });
+    Ok(Some(Refused { reason, is_skipped }))
 }
 
 fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io::Result<Vec<u8>> {
@@ -383,14 +378,14 @@ fn estimates(request: &Request<'_>, equal: Equal, counts: (u32, u32)) -> (f64, O
 /// Makes both files durable and stores the state.
 fn checkpoint(
     work: &mut Work,
-    lines: &LineFiles,
+    position: Position,
     (out, dropped): (&mut Packed, &mut Packed),
 ) -> Result<(), Failure> {
     for file in [&mut *out, &mut *dropped] {
         file.end_block()?;
         file.sync()?;
     }
-    work.state.position = lines.position();
+    work.state.position = position;
     (work.state.out_bytes, work.state.dropped_bytes) = (out.bytes, dropped.bytes);
     work.store()
 }

@@ -7,12 +7,13 @@
 use std::fs::File;
 use std::io;
 
+use super::ahead::OriginalLine;
 use super::clusters;
 use super::outcomes::{LineOutcome, Outcomes};
 use super::packed::Packed;
 use super::request::Request;
 use super::work::Work;
-use super::write::{self, OriginalLine, changed};
+use super::write::{self, changed};
 use nearkin_input::Error;
 use nearkin_input::files;
 use nearkin_input::raw::STDIN;
@@ -124,10 +125,11 @@ pub(super) fn table(request: &Request<'_>, work: &mut Work) -> Result<(), Failur
             } else {
                 OriginalLine::Bytes(bytes)
             };
-            let cluster = outcomes.cluster.filter(|_| cluster_field.is_some());
+            let cluster = outcomes.cluster(work.state.done);
             let kept = cluster.map(|cluster| cluster.in_row(bytes, delimiter));
+            let refused = write::refused(request, work, &outcome, line)?;
             let (line, to) = ((line, kept.as_deref(), line_end), (&mut out, &mut dropped));
-            write::write(request, work, line, &outcome, to)?;
+            write::write(work, line, refused, to)?;
             step(work, &progress)?;
         }
     }
@@ -158,8 +160,8 @@ fn refuse(
     dropped: &mut Packed,
 ) -> Result<(), Failure> {
     let row = if outcome.is_damage() { OriginalLine::Lost } else { OriginalLine::Bytes(b"") };
-    match write::reason(request, work, outcome, row)? {
-        Some(reason) => dropped.line(&reason, b"\n"),
+    match write::refused(request, work, outcome, row)? {
+        Some(refused) => dropped.line(&refused.reason, b"\n"),
         None => Ok(()),
     }
 }

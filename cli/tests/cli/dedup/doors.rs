@@ -124,6 +124,9 @@ fn of_library(line: &Line, texts: &[Option<String>]) -> Vec<bool> {
             }
             "confirmed" => {
                 let found = dedup.look_up_candidates(&signatures).unwrap();
+                let fetch = &mut |ranks: &[u64]| {
+                    Ok(ranks.iter().map(|rank| Some(document(*rank))).collect())
+                };
                 dedup.decide_confirmed(some, &signatures, &found, fetch).unwrap()
             }
             _ => {
