@@ -11,6 +11,8 @@ mod exact;
 mod form_index;
 mod fresh;
 mod guard;
+mod question_grams;
+mod questions;
 mod settings;
 mod suspects;
 
@@ -28,6 +30,7 @@ pub use duplicate::{Duplicate, Evidence};
 use form_index::FormIndex;
 use fresh::Fresh;
 pub use guard::{Apart, FetchRanks, Judge, Judgement};
+pub use questions::{ContainsQuestion, QuestionFound, Questions, QuestionsBuilder};
 pub use suspects::Suspects;
 
 /// Maximum number of candidates that are compared to confirm a duplicate.

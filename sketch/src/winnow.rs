@@ -152,6 +152,12 @@ fn picked(all: &[Option<u64>], window: usize) -> Vec<Fingerprint> {
     picked
 }
 
+/// The words of a text, with shingles of tokens its tokens, in order: normalised as the sketcher does,
+/// with their places.
+pub fn words_in(sketcher: &Sketcher, text: &str) -> Vec<Word> {
+    words_of(&sketcher.inner, text)
+}
+
 /// The words of a text. Words are cut in the text as it was given, and normalised one by one, so
 /// that their places are known. Parts of a word that is hyphenated at the end of a line are one word,
 /// if the normalisation joins them.

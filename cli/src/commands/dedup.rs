@@ -31,6 +31,7 @@ mod packed;
 mod read;
 mod request;
 mod verdicts;
+mod without;
 mod work;
 mod write;
 mod write_rows;
@@ -133,7 +134,8 @@ fn to_stdout(
     }
     output.flush()?;
     let DedupCounts { read, kept, skipped, .. } = *counts;
-    let dropped = grouped(counts.dropped + counts.dropped_for_index);
+    let dropped = counts.dropped + counts.dropped_for_index + counts.dropped_without;
+    let dropped = grouped(dropped);
     output::note(format!(
         "{} read, {} kept, {dropped} dropped, {} skipped",
         counted(read, "line"),
@@ -202,6 +204,8 @@ struct SummaryObject<'a> {
     kept: u64,
     dropped: u64,
     dropped_for_index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_without: Option<u64>,
     /// Among those kept: lines that differ from a kept one only in numbers, or in what is rare.
     kept_apart: u64,
     blank: u64,
@@ -225,6 +229,7 @@ fn report(counts: &DedupCounts, request: &Request<'_>, output: &mut Output) -> R
             kept,
             dropped,
             dropped_for_index,
+            dropped_without: request.without.as_ref().map(|_| counts.dropped_without),
             kept_apart: counts.apart_in_numbers + counts.apart_in_rare,
             blank: counts.blank,
             skipped,
@@ -253,6 +258,10 @@ fn report(counts: &DedupCounts, request: &Request<'_>, output: &mut Output) -> R
     if let Some(index) = &args.index {
         let what = format!("dropped: similar to a document of {}", index.display());
         rows.push((grouped(dropped_for_index), what));
+    }
+    if request.without.is_some() {
+        let what = "dropped: contain a question of --without".to_owned();
+        rows.push((grouped(counts.dropped_without), what));
     }
     if counts.blank > 0 {
         let what = "of those kept have nothing to compare (--drop-blank leaves them out)";

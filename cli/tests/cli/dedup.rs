@@ -21,6 +21,8 @@ mod peers;
 mod planted;
 #[path = "dedup/rows.rs"]
 mod rows;
+#[path = "dedup/without.rs"]
+mod without;
 
 /// Lines of documents: every fifth is similar to an earlier one, and some are unusable.
 fn lines(count: u64) -> String {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use nearkin::{Dedup, LookedUp, Signature};
+use nearkin::{Dedup, Keep, LookedUp, Signature};
 use rayon::prelude::*;
 
 use super::deciding::Deciding;
@@ -17,6 +17,7 @@ use super::ledger::{Entry, Kind};
 use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::request::Request;
 use super::verdicts::{Pass, Verdict, Verdicts};
+use super::without;
 use super::work::{Stage, Work};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
@@ -27,6 +28,9 @@ const BATCH_SIGNATURES: usize = 128;
 
 pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     work.ledger.flush().map_err(|error| work.failed(&error))?;
+    if request.args.keep == Keep::All {
+        return without::keep_all(work);
+    }
     let lines = work.ledger.count;
     let order = Order::new(request.args, work)?;
     let ranks = order.ranks(lines);

@@ -52,6 +52,8 @@ struct ReadDocument {
     like: Option<(Vec<u8>, u32)>,
     /// With `--exact`: number of documents in the archive that could not be read again.
     unread: u32,
+    /// What is known about the question of `--without` that it contains.
+    question: Option<Vec<u8>>,
     /// Set if the text is repetitive: it has so few distinct shingles that unrelated texts look
     /// like copies.
     repetitive: Option<Variety>,
@@ -150,19 +152,24 @@ fn read(
         _ => Vec::new(),
     };
     let read = match request.deciding {
-        Deciding::Estimate => {
+        Deciding::Estimate if request.without.is_none() => {
             reading.sketch_varied(raw).map(|(one, variety)| (one, variety, Vec::new()))
         }
-        Deciding::Confirmed | Deciding::Exact => reading.sketch_and_pack(raw),
+        _ => reading.sketch_and_pack(raw),
     };
-    let (Sketched { name: key, signature, .. }, variety, content) = match read {
+    let (Sketched { name: key, signature, .. }, variety, mut content) = match read {
         Ok(read) => read,
         Err(skipped) if skipped.reason == Reason::Empty && request.keeps_blank() => {
             return Ok(Ok(ReadLine::Blank(origin)));
         }
         Err(skipped) => return Ok(Err(skipped)),
     };
+    let question = request.without.as_ref().and_then(|without| without.find(&content));
+    if request.deciding == Deciding::Estimate || question.is_some() {
+        content = Vec::new();
+    }
     let (duplicate, unread) = match &request.archive {
+        _ if question.is_some() => (None, 0),
         None => (None, 0),
         Some(archive) if request.deciding == Deciding::Exact => {
             archive.find_exactly(&stored::original(reading.sketcher(), &content)?)?
@@ -173,8 +180,17 @@ fn read(
     let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
     let threshold = request.params.threshold();
     let repetitive = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
-    let read = ReadDocument { origin, key, signature, content, value, like, unread, repetitive };
-    Ok(Ok(ReadLine::Document(Box::new(read))))
+    Ok(Ok(ReadLine::Document(Box::new(ReadDocument {
+        origin,
+        key,
+        signature,
+        content,
+        value,
+        like,
+        unread,
+        question,
+        repetitive,
+    }))))
 }
 
 /// Appends a chunk to the ledger.
@@ -217,14 +233,16 @@ fn append(
 }
 
 fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
-    let ReadDocument { origin, key, signature, content, value, like, unread, repetitive } =
+    let ReadDocument { origin, key, signature, content, value, like, unread, question, repetitive } =
         document;
     work.state.counts.unread += u64::from(unread);
     work.state.counts.repetitive += u64::from(repetitive.is_some());
-    let (kind, other, equal_rows) = match like {
-        None => (Kind::Document, value, 0),
-        Some((other, equal_rows)) => (Kind::Archived, other, equal_rows),
+    let (kind, other, equal_rows) = match (question, like) {
+        (Some(question), _) => (Kind::WithQuestion, question, 0),
+        (None, None) => (Kind::Document, value, 0),
+        (None, Some((other, equal_rows))) => (Kind::Archived, other, equal_rows),
     };
+    work.state.counts.dropped_without += u64::from(kind == Kind::WithQuestion);
     work.state.counts.dropped_for_index += u64::from(kind == Kind::Archived);
     let entry = Entry {
         shingles: signature.shingle_count(),
@@ -237,7 +255,7 @@ fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
 }
 
 /// The number of an entry's input file, and the line number.
-fn place(origin: &Origin) -> (u32, u64) {
+pub(super) fn place(origin: &Origin) -> (u32, u64) {
     let Origin::Line { file_number, number, .. } = origin else { return (0, 0) };
     (*file_number, *number)
 }

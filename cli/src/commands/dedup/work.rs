@@ -25,6 +25,7 @@ use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
 use super::request::Request;
+use super::without::WithoutPlan;
 use nearkin_input::fields::Fields;
 use nearkin_input::on_disk;
 use nearkin_input::raw::STDIN;
@@ -65,6 +66,7 @@ pub(super) struct RunPlan {
     /// The files from which the documents of the archive are read again.
     pub(super) from: Option<Vec<InputFile>>,
     pub(super) keeps_blank: bool,
+    pub(super) without: Option<WithoutPlan>,
     pub(super) dropped: PathBuf,
 }
 
@@ -76,7 +78,7 @@ impl RunPlan {
             _ => None,
         };
         Ok(Self {
-            version: 6,
+            version: 7,
             files: input_files(request.files)?,
             fields: request.fields.clone(),
             rows: request.rows.clone(),
@@ -93,6 +95,7 @@ impl RunPlan {
             archive,
             from: InputFile::all(&request.args.from)?,
             keeps_blank: request.keeps_blank(),
+            without: WithoutPlan::new(request.args)?,
             dropped: request.dropped.clone(),
         })
     }
@@ -454,7 +457,7 @@ fn empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn working(folder: &Path, error: &io::Error) -> Failure {
+pub(super) fn working(folder: &Path, error: &io::Error) -> Failure {
     Failure::new(
         format!("cannot work in {}: {error}", folder.display()),
         "fix the cause and run the command again; without that folder it starts from the \

@@ -12,6 +12,7 @@ use super::outcomes::{Dropped, LineOutcome, Outcomes};
 use super::packed::{self, Packed};
 use super::read;
 use super::request::Request;
+use super::without;
 use super::work::{RunPlan, Stage, Work};
 use nearkin_input::raw::Reason;
 use nearkin_input::records::Records;
@@ -282,6 +283,7 @@ pub(super) fn reason(
     let object = match outcome {
         LineOutcome::Kept => return Ok(None),
         LineOutcome::Dropped(duplicate) => dropped_object(request, work, duplicate),
+        LineOutcome::WithQuestion(row) => without::dropped_object(request, row),
         LineOutcome::Skipped { file, line, kind, reason } => {
             let (file, line) = (name(request, *file), *line);
             let (skipped, reason) = (&*lossy(kind), &*lossy(reason));
