@@ -13,6 +13,7 @@ mod fresh;
 mod guard;
 mod question_grams;
 mod questions;
+mod repeats;
 mod settings;
 mod suspects;
 
@@ -31,6 +32,7 @@ use form_index::FormIndex;
 use fresh::Fresh;
 pub use guard::{Apart, FetchRanks, Judge, Judgement};
 pub use questions::{ContainsQuestion, QuestionFound, Questions, QuestionsBuilder};
+pub use repeats::{CutText, RepeatFilter, Repeated, Repeats, readable_cuts};
 pub use suspects::Suspects;
 
 /// Maximum number of candidates that are compared to confirm a duplicate.

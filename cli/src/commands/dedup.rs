@@ -28,6 +28,7 @@ mod order;
 mod outcomes;
 mod overwrite;
 mod packed;
+mod passages;
 mod read;
 mod request;
 mod verdicts;
@@ -60,6 +61,9 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     nearkin_kit::threads::start_pool()?;
     let files = shards::expand(&args.files)?;
     let request = Request::new(args, &files)?;
+    if let Some(run) = args.cut_passages {
+        return passages::run(&request, run as usize, output);
+    }
     let mut work = Work::open(&request)?;
     if let Err(failure) = passes(&request, &mut work) {
         let is_in_vain = failure.is_of_wrong_input() || failure.is_of_changed_input();

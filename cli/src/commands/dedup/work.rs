@@ -67,6 +67,7 @@ pub(super) struct RunPlan {
     pub(super) from: Option<Vec<InputFile>>,
     pub(super) keeps_blank: bool,
     pub(super) without: Option<WithoutPlan>,
+    pub(super) passages: Option<u32>,
     pub(super) dropped: PathBuf,
 }
 
@@ -96,6 +97,7 @@ impl RunPlan {
             from: InputFile::all(&request.args.from)?,
             keeps_blank: request.keeps_blank(),
             without: WithoutPlan::new(request.args)?,
+            passages: request.args.cut_passages,
             dropped: request.dropped.clone(),
         })
     }
