@@ -12,6 +12,7 @@ mod form_index;
 mod fresh;
 mod guard;
 mod question_grams;
+mod question_rule;
 mod questions;
 mod repeats;
 mod settings;
@@ -31,7 +32,8 @@ pub use duplicate::{Duplicate, Evidence};
 use form_index::FormIndex;
 use fresh::Fresh;
 pub use guard::{Apart, FetchRanks, Judge, Judgement};
-pub use questions::{ContainsQuestion, QuestionFound, Questions, QuestionsBuilder};
+pub use question_rule::ContainsQuestion;
+pub use questions::{QuestionFound, Questions, QuestionsBuilder};
 pub use repeats::{CutText, RepeatFilter, Repeated, Repeats, readable_cuts};
 pub use suspects::Suspects;
 

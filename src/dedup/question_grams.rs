@@ -3,7 +3,7 @@
 //! A text that contains a question shares a minimum number of runs with it. So it has at least one
 //! of the others: of each question, only the rarest runs are indexed, as many as that takes.
 
-use super::questions::{ContainsQuestion, GRAM, gram_of};
+use super::question_rule::{ContainsQuestion, GRAM, gram_of};
 
 /// The runs that are indexed, sorted.
 #[derive(Debug, Clone)]

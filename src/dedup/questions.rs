@@ -9,80 +9,14 @@ use std::fmt;
 use std::ops::Range;
 
 use super::question_grams::QuestionGrams;
+use super::question_rule::{ContainsQuestion, GRAM, gram_of};
 use crate::{Error, Result, Sketcher};
 use nearkin_sketch::engine::{Word, words_in};
 
-/// Number of words in a run that is looked up. Words count as shared if they lie in such a run.
-pub(super) const GRAM: usize = 3;
-/// A question of fewer words has to be in the row as a whole.
-const WHOLE_WORDS: usize = 8;
 /// How many times longer than a question the stretch of the row may be that contains it.
 const STRETCH: usize = 2;
 /// Number of runs that are found in a row before they are compared. Bounds the memory.
 const SEEDS_MAX: usize = 1 << 16;
-
-/// When a row contains a question: it has a share of its words, or some consecutive words of it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ContainsQuestion {
-    share: f64,
-    run: usize,
-}
-
-impl Default for ContainsQuestion {
-    /// 60 % of the words, or 12 consecutive words.
-    fn default() -> Self {
-        Self { share: 0.6, run: 12 }
-    }
-}
-
-impl ContainsQuestion {
-    /// A row contains a question if a stretch of the row at most twice as long as the question has
-    /// this share of its words, above 0 to 1. Words count if they lie in a run of three words that
-    /// both have.
-    #[must_use]
-    pub fn share(self, share: f64) -> Self {
-        Self { share, ..self }
-    }
-
-    /// A row contains a question if both have these many consecutive words in common, at least 3,
-    /// whatever the share.
-    #[must_use]
-    pub fn run(self, words: usize) -> Self {
-        Self { run: words, ..self }
-    }
-
-    /// Number of runs of three words that a row must share with a question of so many words.
-    pub(super) fn grams_needed(self, words: usize) -> usize {
-        if words < WHOLE_WORDS {
-            return words + 1 - GRAM;
-        }
-        let by_run = self.run.max(GRAM) + 1 - GRAM;
-        self.words_needed(words).div_ceil(GRAM).min(by_run).max(1)
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few words")]
-    fn words_needed(self, words: usize) -> usize {
-        // A share of 0.6 of 10 words are 6, not 6.000000000000001.
-        (self.share * words as f64 - 1e-9).ceil().max(1.0) as usize
-    }
-
-    fn is_met(self, shared: usize, longest: usize, words: usize) -> bool {
-        if words < WHOLE_WORDS {
-            return longest >= words;
-        }
-        shared >= self.words_needed(words) || longest >= self.run
-    }
-
-    fn check(self) -> Result<Self> {
-        if !(self.share > 0.0 && self.share <= 1.0) {
-            return Err(Error::invalid("the share of a question is above 0, and at most 1"));
-        }
-        if self.run < GRAM {
-            return Err(Error::invalid(format!("a run of a question has at least {GRAM} words")));
-        }
-        Ok(self)
-    }
-}
 
 /// Collects questions for [`Questions`].
 #[derive(Clone)]
@@ -114,8 +48,8 @@ impl QuestionsBuilder {
         Ok(Self { sketcher, rule, words: Vec::new(), ends: Vec::new() })
     }
 
-    /// Adds a question; questions are numbered from 0. Returns the number of its words. One of fewer
-    /// than 3 words is never found.
+    /// Adds a question; questions are numbered from 0. Returns the number of its words. One of
+    /// fewer than 3 words is never found.
     ///
     /// # Errors
     ///
@@ -300,13 +234,6 @@ impl FoundInText {
     }
 }
 
-/// The sum of a run of words: equal for equal runs.
-pub(super) fn gram_of(words: impl Iterator<Item = u64>) -> u64 {
-    const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-    let sum = words.fold(0_u64, |sum, word| sum.wrapping_mul(BASE).wrapping_add(word));
-    (sum ^ sum >> 29).wrapping_mul(BASE)
-}
-
 /// What a text has of a question around these places. `seeds`: places of the text with a run of the
 /// question, ascending. `sums`: of all runs of the text.
 fn compare(words: &[u64], seeds: &[(u32, usize)], sums: &[u64]) -> Shared {
@@ -354,8 +281,8 @@ struct Coverage {
     covered: Vec<u32>,
     /// Number of words that are covered.
     words: usize,
-    /// For each run of the question that the text had: the place behind that one, and how many words
-    /// match up to it.
+    /// For each run of the question that the text had: the place behind that one, and the number
+    /// of words that match up to it.
     runs: Vec<(usize, usize)>,
 }
 

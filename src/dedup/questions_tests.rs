@@ -109,9 +109,9 @@ fn runs_are_compared_in_parts_as_at_once() {
     let index = questions(&[question, "x y z"], ContainsQuestion::default());
     let mut text = "a b c ".repeat(SEEDS_MAX);
     assert!(index.find(&text).is_none());
-    text.push_str("d e f g x y z");
+    text.push_str("d e f g h x y z");
     let found = index.find(&text).unwrap();
-    assert_eq!((found.question, found.shared, found.longest, found.questions), (0, 7, 7, 2));
+    assert_eq!((found.question, found.shared, found.longest, found.questions), (0, 8, 8, 2));
     assert_eq!(found.word, 3 * (SEEDS_MAX - 1));
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use nearkin::{Guard, Keep};
 
-use super::WithoutGiven;
+use super::without::WithoutGiven;
 use nearkin_kit::args::lines::{ExactGiven, FromFields};
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::rows::RowsGiven;
@@ -129,8 +129,9 @@ pub(crate) struct Dedup {
     /// Instead of comparing whole rows: cut out of the texts every run of N words and more that
     /// stood before, in this row or an earlier one; rows of nothing else are dropped
     ///
-    /// Upper case, punctuation and white space do not count. The rest of each row is copied byte for
-    /// byte. DROPPED has what was cut out. Reads the input twice; an interrupted run starts over.
+    /// Upper case, punctuation and white space do not count. The rest of each row is copied byte
+    /// for byte. DROPPED has what was cut out. Reads the input twice; an interrupted run starts
+    /// over.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
     #[arg(conflicts_with_all = ["index", "keep", "keep_by", "cluster_field", "contained", "guard"])]
     #[arg(conflicts_with_all = ["estimate", "exact", "apart", "items_field", "without"])]

@@ -17,8 +17,9 @@ pub(crate) struct WithoutGiven {
     #[arg(long, value_name = "FILE")]
     pub(crate) without: Vec<PathBuf>,
 
-    /// A row contains a question if it has this share of its words, in a passage at most twice as
-    /// long, above 0 to 1 or in percent; words count in runs of three [default: 0.6]
+    /// A row contains a question if it has this share of its words, and at least 8 of them, in a
+    /// passage at most twice as long, above 0 to 1 or in percent; words count in runs of three
+    /// [default: 0.6]
     #[arg(long, value_name = "SHARE", value_parser = similarity, requires = "without")]
     pub(crate) without_share: Option<f64>,
 

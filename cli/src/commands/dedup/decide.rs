@@ -17,7 +17,6 @@ use super::ledger::{Entry, Kind};
 use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::request::Request;
 use super::verdicts::{Pass, Verdict, Verdicts};
-use super::without;
 use super::work::{Stage, Work};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
@@ -29,7 +28,7 @@ const BATCH_SIGNATURES: usize = 128;
 pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     work.ledger.flush().map_err(|error| work.failed(&error))?;
     if request.args.keep == Keep::All {
-        return without::keep_all(work);
+        return keep_all(work);
     }
     let lines = work.ledger.count;
     let order = Order::new(request.args, work)?;
@@ -111,4 +110,26 @@ fn decide(
         verdicts[at] = order::verdict(order, duplicate);
     }
     Ok(DecidedRanks { numbers, verdicts })
+}
+
+/// Keeps all documents (`--keep all`), instead of comparing them with each other.
+fn keep_all(work: &mut Work) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| work.failed(&error);
+    let mut verdicts =
+        Verdicts::open(&work.folder, Pass::Decided, work.ledger.count).map_err(failed)?;
+    let (mut number, mut kept) = (0, 0);
+    while number < work.ledger.count {
+        interrupt::check()?;
+        let heads = work.ledger.heads(number).map_err(failed)?;
+        let of = |kind| if kind == Kind::Document { Verdict::Kept } else { Verdict::None };
+        let decided: Vec<Verdict> = heads.iter().map(|head| of(head.kind)).collect();
+        kept += decided.iter().filter(|one| **one == Verdict::Kept).count() as u64;
+        let end = number + heads.len() as u64;
+        let numbers: Vec<u64> = (number..end).collect();
+        verdicts.write(&numbers, &decided).map_err(failed)?;
+        number = end;
+    }
+    verdicts.sync().map_err(failed)?;
+    work.state.counts.kept += kept;
+    work.enter(Stage::Judge)
 }

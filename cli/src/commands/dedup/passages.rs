@@ -1,7 +1,7 @@
 //! Cuts repeated passages out of the texts (`--cut-passages`), all but the first occurrence.
 //!
-//! The library finds them. This module reads the input twice: once to see which runs of words may be
-//! repeated, and once to cut and write. An interrupted run starts over.
+//! The library finds them. This module reads the input twice: once to see which runs of words may
+//! be repeated, and once to cut and write. An interrupted run starts over.
 
 use nearkin::{CutText, RepeatFilter, Repeated, Repeats, readable_cuts};
 use serde::Serialize;
@@ -125,7 +125,7 @@ pub(super) fn run(
             packed::discard(&request.out);
             packed::discard(&request.dropped);
             work.finish()?;
-            return Err(failure);
+            return Err(failure.advise_if_interrupted("the same command starts over"));
         }
     };
     overwrite::mark_as_pair(&request.out, &request.dropped)?;

@@ -232,8 +232,9 @@ fn append(
     Ok(())
 }
 
-fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
-    let ReadDocument { origin, key, signature, content, value, like, unread, question, repetitive } =
+fn push(work: &mut Work, mut document: ReadDocument) -> io::Result<()> {
+    let question = document.question.take();
+    let ReadDocument { origin, key, signature, content, value, like, unread, repetitive, .. } =
         document;
     work.state.counts.unread += u64::from(unread);
     work.state.counts.repetitive += u64::from(repetitive.is_some());

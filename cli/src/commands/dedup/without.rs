@@ -9,12 +9,6 @@ use nearkin::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Kind;
-use super::outcomes::WithQuestion;
-use super::request::Request;
-use super::verdicts::{Pass, Verdict, Verdicts};
-use super::work::{Stage, Work};
-use super::write;
 use crate::args::{Dedup, WithoutGiven};
 use nearkin_input::fields::Fields;
 use nearkin_input::raw::{Origin, STDIN};
@@ -68,14 +62,6 @@ struct QuestionEvidence<'a> {
     at_byte: usize,
     passage: &'a str,
     questions: usize,
-}
-
-/// A row, in DROPPED.
-#[derive(Serialize)]
-struct RowObject<'a> {
-    key: Option<JsonBytes<'a>>,
-    file: &'a str,
-    line: u64,
 }
 
 impl WithoutPlan {
@@ -170,7 +156,7 @@ impl Without {
         }
         let file = self.files.get(name.file as usize).map_or("", String::as_str);
         let evidence = QuestionEvidence {
-            question: write::key(&name.key),
+            question: (!name.key.is_empty()).then_some(JsonBytes(&name.key)),
             question_file: file,
             question_line: name.line,
             question_words: words,
@@ -204,44 +190,7 @@ fn note(questions: &Questions, short: u64, skipped: u64) {
     output::note(what);
 }
 
-/// The entry of DROPPED for a row.
-pub(super) fn dropped_object(
-    request: &Request<'_>,
-    row: &WithQuestion,
-) -> std::io::Result<Vec<u8>> {
-    let WithQuestion { file, line, key, evidence } = row;
-    let file = write::name(request, *file);
-    let mut object = serde_json::to_vec(&RowObject { key: write::key(key), file, line: *line })?;
-    // Both are objects: the fields of the second follow those of the first.
-    object.pop();
-    object.push(b',');
-    object.extend_from_slice(evidence.get(1..).unwrap_or_default());
-    Ok(object)
-}
-
-/// Keeps all documents (`--keep all`), instead of comparing them with each other.
-pub(super) fn keep_all(work: &mut Work) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| super::work::working(&work.folder, &error);
-    let mut verdicts =
-        Verdicts::open(&work.folder, Pass::Decided, work.ledger.count).map_err(failed)?;
-    let (mut number, mut kept) = (0, 0);
-    while number < work.ledger.count {
-        interrupt::check()?;
-        let heads = work.ledger.heads(number).map_err(failed)?;
-        let of = |kind| if kind == Kind::Document { Verdict::Kept } else { Verdict::None };
-        let decided: Vec<Verdict> = heads.iter().map(|head| of(head.kind)).collect();
-        kept += decided.iter().filter(|one| **one == Verdict::Kept).count() as u64;
-        let end = number + heads.len() as u64;
-        let numbers: Vec<u64> = (number..end).collect();
-        verdicts.write(&numbers, &decided).map_err(failed)?;
-        number = end;
-    }
-    verdicts.sync().map_err(failed)?;
-    work.state.counts.kept += kept;
-    work.enter(Stage::Judge)
-}
-
-/// Fails if a file of questions would be written to.
+/// The files of questions.
 pub(super) fn files(args: &Dedup) -> Result<Vec<PathBuf>, Failure> {
     shards::expand(&args.without.without)
 }

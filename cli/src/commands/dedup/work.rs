@@ -459,7 +459,7 @@ fn empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn working(folder: &Path, error: &io::Error) -> Failure {
+fn working(folder: &Path, error: &io::Error) -> Failure {
     Failure::new(
         format!("cannot work in {}: {error}", folder.display()),
         "fix the cause and run the command again; without that folder it starts from the \

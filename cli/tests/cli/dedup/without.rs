@@ -2,11 +2,13 @@
 
 use super::*;
 
-const QUESTIONS: &str = r#"{"id":"q1","question":"In which year was the bridge over the river at the old mill finished?"}
-{"id":"q2","question":"Name the capital of the smallest country on the continent."}
-{"question":"Who was it?"}
-{"id":"q4","question":"No"}
-"#;
+const QUESTIONS: &str = "\
+{\"id\":\"q1\",\"question\":\"In which year was the bridge over the river at the old mill \
+finished?\"}
+{\"id\":\"q2\",\"question\":\"Name the capital of the smallest country on the continent.\"}
+{\"question\":\"Who was it?\"}
+{\"id\":\"q4\",\"question\":\"No\"}
+";
 
 fn rows() -> String {
     let texts = [
@@ -81,14 +83,14 @@ fn keep_all_drops_nothing_else() {
 #[test]
 fn the_rule_can_be_chosen() {
     let scratch = Scratch::new();
-    scratch.write("q.jsonl", "{\"text\":\"a b c d e f g h i j\"}\n");
-    scratch.write("in.jsonl", "{\"text\":\"a b c d e 1 2 3 4 5\"}\n");
+    scratch.write("q.jsonl", "{\"text\":\"a b c d e f g h i j k l m n o p\"}\n");
+    scratch.write("in.jsonl", "{\"text\":\"a b c d e f g h 1 2 3 4 5\"}\n");
     for (options, kept) in [
         ("", 1),
         ("--without-share 50%", 0),
         ("--without-share 0.51", 1),
-        ("--without-words 5", 0),
-        ("--without-words 6", 1),
+        ("--without-words 8", 0),
+        ("--without-words 9", 1),
     ] {
         let ran = format!("dedup in.jsonl --out out.jsonl --without q.jsonl --keep all {options}");
         scratch.run(ran.trim_end()).ends_with(0);
