@@ -17,6 +17,7 @@ import re
 import resource
 import subprocess
 import tempfile
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,10 @@ def stood_before(values, run, documents):
     np.add.at(begins, again, 1)
     np.subtract.at(begins, again + run, 1)
     return np.cumsum(begins[:-1]) > 0
+
+
+def normal(word):
+    return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
 
 
 def mixed(numbers):
@@ -83,7 +88,7 @@ def main():
     for document, text in enumerate(texts):
         base, is_ascii, last, at = int(begins[document]), text.isascii(), 0, 0
         for word in WORD.finditer(text):
-            values.append(numbers.setdefault(word[0].lower(), len(numbers)))
+            values.append(numbers.setdefault(normal(word[0]), len(numbers)))
             documents.append(document)
             start = word.start() if is_ascii else at + len(text[last : word.start()].encode())
             last, at = word.start(), start
