@@ -13,6 +13,10 @@ mod form_index;
 mod fresh;
 mod guard;
 mod parts;
+mod question_grams;
+mod question_rule;
+mod questions;
+mod repeats;
 mod settings;
 mod suspects;
 
@@ -31,6 +35,9 @@ pub use duplicate::{Duplicate, Evidence};
 use form_index::FormIndex;
 use fresh::Fresh;
 pub use guard::{FetchRanks, Judge, Judgement};
+pub use question_rule::ContainsQuestion;
+pub use questions::{QuestionFound, Questions, QuestionsBuilder};
+pub use repeats::{CutText, RepeatFilter, Repeated, Repeats, readable_cuts};
 pub use suspects::Suspects;
 
 /// Maximum number of candidates that are compared to confirm a duplicate.

@@ -64,6 +64,8 @@
 //! | turn near-copies away, in one step | [`Admit`], [`Newcomer`], [`Admission`], [`Decision`] |
 //! | find all pairs and clusters | [`Index::pairs`], [`Index::clusters`], [`Pair`], [`Cluster`] |
 //! | drop near-duplicates among many documents, exactly | [`Dedup`], [`Duplicate`] |
+//! | cut out passages that stood before | [`RepeatFilter`], [`Repeats`], [`readable_cuts`] |
+//! | find test questions in training data | [`Questions`], [`ContainsQuestion`] |
 //! | compare the documents themselves | [`Snapshot::exact_matches`], [`Exact`], [`Original`] |
 //! | read at one moment while writing goes on | [`Snapshot`] |
 //! | read in another process while one writes | [`Reader`] |
@@ -174,8 +176,9 @@ mod sync;
 mod wal;
 
 pub use dedup::{
-    Against, Apart, Dedup, Duplicate, Evidence, FetchByRank, FetchRanks, Judge, Judgement,
-    LookedUp, Suspects, Verified,
+    Against, Apart, ContainsQuestion, CutText, Dedup, Duplicate, Evidence, FetchByRank, FetchRanks,
+    Judge, Judgement, LookedUp, QuestionFound, Questions, QuestionsBuilder, RepeatFilter, Repeated,
+    Repeats, Suspects, Verified, readable_cuts,
 };
 pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{

@@ -33,6 +33,7 @@ mod transfer;
 mod tune;
 mod variables;
 mod version;
+mod without;
 
 pub(crate) use admit::Admit;
 pub(crate) use dedup::Dedup;
@@ -41,6 +42,7 @@ pub(crate) use manual::{Completions, Man};
 pub(crate) use remove::Remove;
 pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use tune::Tune;
+pub(crate) use without::WithoutGiven;
 
 /// Heading of the options of all commands; they follow those of the command.
 const EVERYWHERE: &str = "Options of every command";

@@ -2,6 +2,7 @@
 //!
 //! This module knows JSON, not signatures.
 
+mod cut;
 mod object;
 mod ordered;
 mod relaxed;
@@ -10,6 +11,7 @@ mod value;
 use serde::{Deserialize, Serialize};
 
 use super::source::Wanted;
+pub use cut::cut_text;
 pub use object::FIELDS_MAX;
 use object::{FieldPaths, Object};
 pub use ordered::{has_field, order_of};

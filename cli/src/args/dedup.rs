@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use nearkin::{Guard, Keep};
 
+use super::without::WithoutGiven;
 use nearkin_kit::args::lines::{ExactGiven, FromFields};
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::rows::RowsGiven;
-use nearkin_kit::args::values::{guard, keep, similarity};
+use nearkin_kit::args::values::{guard, keep_or_all, similarity};
 
 /// Copy JSON lines or table rows, without near-duplicates of each other or of documents in an index
 ///
@@ -25,6 +26,8 @@ use nearkin_kit::args::values::{guard, keep, similarity};
 #[command(after_help = "Examples:\n  nearkin dedup papers.jsonl --out unique.jsonl\n  \
     nearkin dedup papers.jsonl --out new.jsonl.zst --index papers.nearkin --threshold 0.8\n  \
     nearkin dedup papers.jsonl --out unique.jsonl --exact --contained 0.8\n  \
+    nearkin dedup rows.jsonl --out clean.jsonl --without questions.jsonl\n  \
+    nearkin dedup pages.jsonl --out once.jsonl --cut-passages 50\n  \
     nearkin dedup papers.jsonl --out longest.jsonl.gz --keep longest --dropped why.jsonl --json")]
 pub(crate) struct Dedup {
     /// Files of JSON lines or tables (.csv, .tsv), plain or compressed by gzip or Zstandard, or
@@ -51,8 +54,8 @@ pub(crate) struct Dedup {
     pub(crate) index: Option<PathBuf>,
 
     /// Which of similar documents to keep: the first, the newest (the last line), or the longest
-    /// (with the most shingles)
-    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
+    /// (with the most shingles); with --without or --index also all: nothing else is dropped
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep_or_all())]
     pub(crate) keep: Keep,
 
     /// Keep the line with the greatest value of this field: the newest date, the highest score; of
@@ -122,6 +125,22 @@ pub(crate) struct Dedup {
     /// Where the lines of `--from` have key and content.
     #[command(flatten)]
     pub(crate) from_fields: FromFields,
+
+    /// Instead of comparing whole rows: cut out of the texts every run of N words and more that
+    /// stood before, in this row or an earlier one; rows of nothing else are dropped
+    ///
+    /// Upper case, punctuation and white space do not count. The rest of each row is copied byte
+    /// for byte. DROPPED has what was cut out. Reads the input twice; an interrupted run starts
+    /// over.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
+    #[arg(conflicts_with_all = ["index", "keep", "keep_by", "cluster_field", "contained", "guard"])]
+    #[arg(conflicts_with_all = ["estimate", "exact", "apart", "items_field", "without"])]
+    #[arg(conflicts_with_all = ["drop_blank"])]
+    pub(crate) cut_passages: Option<u32>,
+
+    /// Questions that rows must not contain.
+    #[command(flatten)]
+    pub(crate) without: WithoutGiven,
 
     /// Drop lines with nothing to compare, too (a blank or null text); without it they are kept
     #[arg(long)]

@@ -31,9 +31,11 @@ mod order;
 mod outcomes;
 mod overwrite;
 mod packed;
+mod passages;
 mod read;
 mod request;
 mod verdicts;
+mod without;
 mod work;
 mod write;
 mod write_rows;
@@ -62,6 +64,9 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     nearkin_kit::threads::start_pool()?;
     let files = shards::expand(&args.files)?;
     let request = Request::new(args, &files)?;
+    if let Some(run) = args.cut_passages {
+        return passages::run(&request, run as usize, output);
+    }
     let mut work = Work::open(&request)?;
     if let Err(failure) = passes(&request, &mut work) {
         let is_in_vain = failure.is_of_wrong_input() || failure.is_of_changed_input();
@@ -136,7 +141,8 @@ fn to_stdout(
     }
     output.flush()?;
     let DedupCounts { read, kept, skipped, .. } = *counts;
-    let dropped = grouped(counts.dropped + counts.dropped_for_index);
+    let dropped = counts.dropped + counts.dropped_for_index + counts.dropped_without;
+    let dropped = grouped(dropped);
     output::note(format!(
         "{} read, {} kept, {dropped} dropped, {} skipped",
         counted(read, "line"),
@@ -205,6 +211,8 @@ struct SummaryObject<'a> {
     kept: u64,
     dropped: u64,
     dropped_for_index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_without: Option<u64>,
     /// Among those kept: lines that differ from a kept one only in numbers, or in what is rare.
     kept_apart: u64,
     blank: u64,
@@ -228,6 +236,7 @@ fn report(counts: &DedupCounts, request: &Request<'_>, output: &mut Output) -> R
             kept,
             dropped,
             dropped_for_index,
+            dropped_without: request.without.as_ref().map(|_| counts.dropped_without),
             kept_apart: counts.apart_in_numbers + counts.apart_in_rare,
             blank: counts.blank,
             skipped,
@@ -256,6 +265,10 @@ fn report(counts: &DedupCounts, request: &Request<'_>, output: &mut Output) -> R
     if let Some(index) = &args.index {
         let what = format!("dropped: similar to a document of {}", index.display());
         rows.push((grouped(dropped_for_index), what));
+    }
+    if request.without.is_some() {
+        let what = "dropped: contain a question of --without".to_owned();
+        rows.push((grouped(counts.dropped_without), what));
     }
     if counts.blank > 0 {
         let what = "of those kept have nothing to compare (--drop-blank leaves them out)";

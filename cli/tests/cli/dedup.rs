@@ -14,6 +14,8 @@ mod doors;
 mod exactly;
 #[path = "dedup/formats.rs"]
 mod formats;
+#[path = "dedup/passages.rs"]
+mod passages;
 #[path = "dedup/peers.rs"]
 mod peers;
 #[cfg(unix)]
@@ -21,6 +23,8 @@ mod peers;
 mod planted;
 #[path = "dedup/rows.rs"]
 mod rows;
+#[path = "dedup/without.rs"]
+mod without;
 
 /// Lines of documents: every fifth is similar to an earlier one, and some are unusable.
 fn lines(count: u64) -> String {

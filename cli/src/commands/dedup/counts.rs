@@ -21,6 +21,9 @@ pub(super) struct DedupCounts {
     pub(super) apart_in_rare: u64,
     /// Lines dropped because a document of the index is similar.
     pub(super) dropped_for_index: u64,
+    /// Lines dropped because they contain a question of `--without`.
+    #[serde(default)]
+    pub(super) dropped_without: u64,
     /// Lines kept because they have nothing to compare; they also count as kept.
     #[serde(default)]
     pub(super) blank: u64,

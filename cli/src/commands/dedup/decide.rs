@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nearkin::{Dedup, Duplicate, FetchRanks, Index, LookedUp, Original, Signature};
+use nearkin::{Dedup, Duplicate, FetchRanks, Index, Keep, LookedUp, Original, Signature};
 use rayon::prelude::*;
 
 use super::deciding::Deciding;
@@ -30,6 +30,9 @@ const FEW: usize = 8;
 
 pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     work.ledger.flush().map_err(|error| work.failed(&error))?;
+    if request.args.keep == Keep::All {
+        return keep_all(work);
+    }
     let lines = work.ledger.count;
     let order = Order::new(request.args, work)?;
     let ranks = order.ranks(lines);
@@ -215,4 +218,26 @@ impl<'a> AsRead<'a> {
         work.kept.sync()?;
         self.verdicts.sync().map_err(|error| work.failed(&error))
     }
+}
+
+/// Keeps all documents (`--keep all`), instead of comparing them with each other.
+fn keep_all(work: &mut Work) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| work.failed(&error);
+    let mut verdicts =
+        Verdicts::open(&work.folder, Pass::Decided, work.ledger.count).map_err(failed)?;
+    let (mut number, mut kept) = (0, 0);
+    while number < work.ledger.count {
+        interrupt::check()?;
+        let heads = work.ledger.heads(number).map_err(failed)?;
+        let of = |kind| if kind == Kind::Document { Verdict::Kept } else { Verdict::None };
+        let decided: Vec<Verdict> = heads.iter().map(|head| of(head.kind)).collect();
+        kept += decided.iter().filter(|one| **one == Verdict::Kept).count() as u64;
+        let end = number + heads.len() as u64;
+        let numbers: Vec<u64> = (number..end).collect();
+        verdicts.write(&numbers, &decided).map_err(failed)?;
+        number = end;
+    }
+    verdicts.sync().map_err(failed)?;
+    work.state.counts.kept += kept;
+    work.enter(Stage::Judge)
 }

@@ -149,7 +149,7 @@ impl Documents<'_> {
     }
 }
 
-fn raw(line: Bytes) -> Raw {
+pub(super) fn raw(line: Bytes) -> Raw {
     let origin = Origin::Line { file: "".into(), file_number: 0, number: 0, at: None };
     Raw { origin, body: Ok(line) }
 }

@@ -34,6 +34,8 @@ pub(super) enum Kind {
     Skipped,
     /// A line with nothing to compare, which is kept.
     Blank,
+    /// A document that contains a question of `--without`.
+    WithQuestion,
 }
 
 /// An entry: everything that is known about a line.
@@ -58,7 +60,8 @@ pub(super) struct Entry {
     /// The key; for a skipped line, the kind of reason.
     pub(super) key: Text,
     /// The key of the similar document in the archive; for a skipped line, the reason; for other
-    /// documents, with `--keep-by`, the value by which they are ordered.
+    /// documents, with `--keep-by`, the value by which they are ordered; for one with a question,
+    /// what is known about it.
     pub(super) other: Text,
     /// The signature of a document; zeros for other lines.
     pub(super) signature: Vec<u8>,
@@ -87,6 +90,7 @@ impl Entry {
             Kind::Archived => 2,
             Kind::Skipped => 3,
             Kind::Blank => 4,
+            Kind::WithQuestion => 5,
         };
         let repetitive = if self.repetitive { REPETITIVE } else { 0 };
         out.extend_from_slice(&(kind | repetitive).to_le_bytes());
@@ -115,6 +119,7 @@ impl Entry {
             2 => Kind::Archived,
             3 => Kind::Skipped,
             4 => Kind::Blank,
+            5 => Kind::WithQuestion,
             _ => return None,
         };
         let key = Text { begin: u64_at(bytes, 16), bytes: u32_at(bytes, 24) };

@@ -38,7 +38,7 @@ impl Order {
     pub(super) fn new(args: &Dedup, work: &Work) -> Result<Self, Failure> {
         let lines = work.ledger.count;
         match args.keep {
-            Keep::First if args.keep_by.is_none() => Ok(Self::First),
+            Keep::First | Keep::All if args.keep_by.is_none() => Ok(Self::First),
             Keep::Newest => Ok(Self::Newest(lines)),
             _ if lines > u64::from(u32::MAX) => Err(Failure::new(
                 format!("--keep longest and --keep-by take up to {} lines", u32::MAX),

@@ -17,6 +17,7 @@ use nearkin_input::raw;
 pub(super) enum LineOutcome {
     Kept,
     Dropped(Box<Dropped>),
+    WithQuestion(WithQuestion),
     /// The line could not be compared.
     Skipped {
         file: u32,
@@ -31,6 +32,16 @@ impl LineOutcome {
     pub(super) fn is_damage(&self) -> bool {
         matches!(self, Self::Skipped { kind, .. } if kind == raw::DAMAGED.as_bytes())
     }
+}
+
+/// A document that contains a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WithQuestion {
+    pub(super) file: u32,
+    pub(super) line: u64,
+    pub(super) key: Vec<u8>,
+    /// What is known about the question, as JSON.
+    pub(super) evidence: Vec<u8>,
 }
 
 /// A duplicate, and the document that it duplicates.
@@ -115,6 +126,10 @@ impl Outcomes {
         let (key, other) = (ledger.text(key)?, ledger.text(other)?);
         if kind == Kind::Skipped {
             return Ok(LineOutcome::Skipped { file, line, kind: key, reason: other });
+        }
+        if kind == Kind::WithQuestion {
+            let evidence = other;
+            return Ok(LineOutcome::WithQuestion(WithQuestion { file, line, key, evidence }));
         }
         let mut compared = None;
         let (equal, of_key, of) = match verdict {

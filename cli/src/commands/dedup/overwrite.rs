@@ -67,6 +67,8 @@ fn is_dropped(path: &Path) -> bool {
     has_form(path, |has| {
         has(&["file", "line", "skipped", "reason"])
             || has(&["key", "file", "line", "of_key", "similarity", "in_index"])
+            || has(&["key", "file", "line", "question", "question_words", "words_shared"])
+            || has(&["key", "file", "line", "cut", "cut_words", "of_line"])
     })
 }
 

@@ -11,7 +11,7 @@ use nearkin::{Signature, Variety};
 
 use super::decide::{AsRead, Undecided};
 use super::deciding::Deciding;
-use super::documents::Remade;
+use super::documents::{self, Remade};
 use super::format::OutputFormat;
 use super::ledger::{Entry, Kind, Text};
 use super::order;
@@ -60,6 +60,8 @@ struct ReadDocument {
     like: Option<(Vec<u8>, u32)>,
     /// With `--exact`: number of documents in the archive that could not be read again.
     unread: u32,
+    /// What is known about the question of `--without` that it contains.
+    question: Option<Vec<u8>>,
     /// Set if the text is repetitive: it has so few distinct shingles that unrelated texts look
     /// like copies.
     repetitive: Option<Variety>,
@@ -131,7 +133,8 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
 fn taken(chunk: &mut [Result<ReadLine, Skipped>]) -> Vec<Option<Undecided>> {
     let take = |line: &mut Result<ReadLine, Skipped>| {
         let Ok(ReadLine::Document(read)) = line else { return None };
-        let signature = read.signature.take().filter(|_| read.like.is_none());
+        let signature =
+            read.signature.take().filter(|_| read.like.is_none() && read.question.is_none());
         let (line, shingles) = (read.line.clone(), read.hashes.take());
         signature.map(|signature| Undecided { signature, line, shingles })
     };
@@ -175,6 +178,13 @@ fn read(
         (Some(field), Ok(line)) => order_of(line, field, request.args.least),
         _ => Vec::new(),
     };
+    let question = match (&request.without, &raw.body) {
+        (Some(without), Ok(line)) => {
+            let read = reading.text(documents::raw(line.clone())).ok();
+            read.and_then(|(_, text)| without.find(&text))
+        }
+        _ => None,
+    };
     let line = match (request.deciding, &raw.body) {
         (Deciding::Confirmed | Deciding::Exact, Ok(line)) => line.clone(),
         _ => Bytes::new(),
@@ -192,6 +202,7 @@ fn read(
         Err(skipped) => return Ok(Err(skipped)),
     };
     let (duplicate, unread) = match &request.archive {
+        _ if question.is_some() => (None, 0),
         None => (None, 0),
         Some(archive) if request.deciding == Deciding::Exact => {
             archive.find_exactly(&remade.original(line.clone())?)?
@@ -213,6 +224,7 @@ fn read(
         value,
         like,
         unread,
+        question,
         repetitive,
     };
     Ok(Ok(ReadLine::Document(Box::new(read))))
@@ -263,13 +275,16 @@ fn append(
 }
 
 fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
-    let ReadDocument { origin, key, signature, shingles, line, value, like, .. } = document;
+    let ReadDocument { origin, key, signature, shingles, line, value, like, question, .. } =
+        document;
     work.state.counts.unread += u64::from(document.unread);
     work.state.counts.repetitive += u64::from(document.repetitive.is_some());
-    let (kind, other, equal_rows) = match like {
-        None => (Kind::Document, value, 0),
-        Some((other, equal_rows)) => (Kind::Archived, other, equal_rows),
+    let (kind, other, equal_rows) = match (question, like) {
+        (Some(question), _) => (Kind::WithQuestion, question, 0),
+        (None, None) => (Kind::Document, value, 0),
+        (None, Some((other, equal_rows))) => (Kind::Archived, other, equal_rows),
     };
+    work.state.counts.dropped_without += u64::from(kind == Kind::WithQuestion);
     work.state.counts.dropped_for_index += u64::from(kind == Kind::Archived);
     let at = if let Origin::Line { at, .. } = origin { at } else { None };
     let entry = Entry {
@@ -284,7 +299,7 @@ fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
 }
 
 /// The number of an entry's input file, and the line number.
-fn place(origin: &Origin) -> (u32, u64) {
+pub(super) fn place(origin: &Origin) -> (u32, u64) {
     let Origin::Line { file_number, number, .. } = origin else { return (0, 0) };
     (*file_number, *number)
 }

@@ -12,6 +12,7 @@ use super::deciding::Deciding;
 use super::format::{self, OutputFormat};
 use super::packed;
 use super::verdicts::Pass;
+use super::without::{self, Without};
 use crate::args::Dedup;
 use nearkin_input::fields::Fields;
 use nearkin_input::files;
@@ -45,6 +46,7 @@ pub(super) struct Request<'a> {
     /// The folder of the temporary output file; `None` unless the output goes to stdout.
     pub(super) scratch: Option<Scratch>,
     pub(super) archive: Option<ArchiveIndex>,
+    pub(super) without: Option<Without>,
     /// The parameters of the index of kept documents.
     pub(super) params: Params,
     /// The similarity or containment that makes a document a duplicate.
@@ -94,6 +96,12 @@ impl<'a> Request<'a> {
                 "give two different files",
             ));
         }
+        if args.keep == Keep::All && args.index.is_none() && args.without.without.is_empty() {
+            return Err(Failure::new(
+                "--keep all drops nothing",
+                "say what to drop: --without FILE or --index INDEX, or leave --keep out",
+            ));
+        }
         let index = args.index.as_deref().map(opened::to_read).transpose()?;
         let given = given(args, files, &rows, index.as_ref())?;
         let (params, alike) = params(args, &given, index.as_ref())?;
@@ -103,11 +111,12 @@ impl<'a> Request<'a> {
             return Err(Failure::new(
                 "--apart lists what --guard keeps, and here it keeps nothing",
                 "leave --apart out, or what switches the guard off: --guard none, --estimate, \
-                 --contained, --items-field",
+                 --contained, --items-field, --keep all",
             ));
         }
         let archive = index.map(|index| ArchiveIndex::new(args, index, alike)).transpose()?;
         let fields = fields(args, files, &params)?;
+        let without = Without::new(args, &params)?;
         let names = files.iter().map(|path| name_of(path)).collect();
         Ok(Self {
             args,
@@ -117,6 +126,7 @@ impl<'a> Request<'a> {
             format,
             scratch,
             archive,
+            without,
             params,
             alike,
             deciding,
@@ -219,9 +229,9 @@ impl ArchiveIndex {
 }
 
 fn deciding(args: &Dedup) -> Deciding {
-    match (args.estimate, args.exact) {
-        (true, _) => Deciding::Estimate,
-        (false, true) => Deciding::Exact,
+    match (args.estimate || args.keep == Keep::All, args.exact) {
+        (true, false) => Deciding::Estimate,
+        (_, true) => Deciding::Exact,
         (false, false) => Deciding::Confirmed,
     }
 }
@@ -230,6 +240,7 @@ fn deciding(args: &Dedup) -> Deciding {
 /// from the whole by what only the whole has: there, nothing is guarded.
 fn guard(args: &Dedup, params: &Params, deciding: Deciding) -> Result<Guard, Failure> {
     let why = match (deciding, args.contained, &args.items_field) {
+        _ if args.keep == Keep::All => "--keep all",
         (Deciding::Estimate, ..) => "--estimate",
         (_, Some(_), _) => "--contained",
         (_, _, Some(_)) => "--items-field",
@@ -398,8 +409,8 @@ fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure
     // neither name may be that of an input file.
     let tmp = files::unfinished(path);
     let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
-    let from = shards::expand(&args.from)?;
-    if let Some(input) = files.iter().chain(&from).find(is_written) {
+    let (from, without) = (shards::expand(&args.from)?, without::files(args)?);
+    if let Some(input) = files.iter().chain(&from).chain(&without).find(is_written) {
         let input = input.display();
         return Err(Failure::new(format!("{input} is an input"), "write to another file"));
     }

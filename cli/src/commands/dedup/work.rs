@@ -25,6 +25,7 @@ use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
 use super::request::Request;
+use super::without::WithoutPlan;
 use nearkin_input::fields::Fields;
 use nearkin_input::on_disk;
 use nearkin_input::raw::STDIN;
@@ -65,6 +66,8 @@ pub(super) struct RunPlan {
     /// The files from which the documents of the archive are read again.
     pub(super) from: Option<Vec<InputFile>>,
     pub(super) keeps_blank: bool,
+    pub(super) without: Option<WithoutPlan>,
+    pub(super) passages: Option<u32>,
     pub(super) dropped: PathBuf,
 }
 
@@ -93,6 +96,8 @@ impl RunPlan {
             archive,
             from: InputFile::all(&request.args.from)?,
             keeps_blank: request.keeps_blank(),
+            without: WithoutPlan::new(request.args)?,
+            passages: request.args.cut_passages,
             dropped: request.dropped.clone(),
         })
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::ahead::{self, Batch, LineAhead, OriginalLine};
 use super::deciding::Equal;
 use super::ledger::Entry;
-use super::outcomes::{Dropped, LineOutcome, Outcomes};
+use super::outcomes::{Dropped, LineOutcome, Outcomes, WithQuestion};
 use super::packed::{self, Packed};
 use super::read;
 use super::request::Request;
@@ -67,6 +67,14 @@ struct SharedShingles {
     shingles: u32,
     of_shingles: u32,
     shared: u32,
+}
+
+/// The first fields of an entry of DROPPED for a line that contains a question.
+#[derive(Serialize)]
+struct QuestionLineObject<'a> {
+    key: Option<JsonBytes<'a>>,
+    file: &'a str,
+    line: u64,
 }
 
 /// What two lines differ in; `None` for sets.
@@ -275,6 +283,7 @@ pub(super) fn refused(
     let object = match outcome {
         LineOutcome::Kept => return Ok(None),
         LineOutcome::Dropped(duplicate) => dropped_object(request, work, duplicate),
+        LineOutcome::WithQuestion(row) => with_question_object(request, row),
         LineOutcome::Skipped { file, line, kind, reason } => {
             let (file, line) = (name(request, *file), *line);
             let (skipped, reason) = (&*lossy(kind), &*lossy(reason));
@@ -335,6 +344,19 @@ fn dropped_object(request: &Request<'_>, work: &Work, duplicate: &Dropped) -> io
         repetitive: *repetitive,
     };
     Ok(serde_json::to_vec(&object)?)
+}
+
+/// An entry of DROPPED: a line that contains a question.
+fn with_question_object(request: &Request<'_>, row: &WithQuestion) -> io::Result<Vec<u8>> {
+    let WithQuestion { file, line, key, evidence } = row;
+    let file = name(request, *file);
+    let mut object =
+        serde_json::to_vec(&QuestionLineObject { key: self::key(key), file, line: *line })?;
+    // Both are objects: the fields of the second follow those of the first.
+    object.pop();
+    object.push(b',');
+    object.extend_from_slice(evidence.get(1..).unwrap_or_default());
+    Ok(object)
 }
 
 /// Name of an input file, for messages.
