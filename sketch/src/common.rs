@@ -24,7 +24,7 @@ impl CommonSet {
         Self { filter, list: list.clone() }
     }
 
-    fn contains(&self, hash: u64) -> bool {
+    pub(crate) fn contains(&self, hash: u64) -> bool {
         let (word, bit) = place(hash);
         self.filter[word] & bit != 0 && self.list.hashes().binary_search(&hash).is_ok()
     }

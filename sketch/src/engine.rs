@@ -20,6 +20,7 @@ pub use super::original::{needed_for_containment, needed_for_similarity};
 pub use super::params::settings::{COUNT, SHARE, SWITCH, each_once, parse, plain, unknown, value};
 pub use super::params::verify::ERRORS_BELOW;
 pub use super::unicode::words::words;
+pub use super::winnow::{Fingerprint, Winnowed, Winnower, Word};
 
 /// Returns an error for parameters outside the limits, which only a stored row can have.
 ///

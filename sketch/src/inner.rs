@@ -86,6 +86,11 @@ impl Inner {
         self.drop_common(sums);
     }
 
+    /// Whether the shingle with this hash is in the list of common ones.
+    pub(crate) fn is_common(&self, hash: u64) -> bool {
+        self.common.as_ref().is_some_and(|common| common.contains(hash))
+    }
+
     /// Drops the window sums of common shingles, unless there are no others.
     #[inline(always)]
     pub(crate) fn drop_common(&self, sums: &mut Vec<u64>) {

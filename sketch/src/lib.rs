@@ -65,6 +65,9 @@ mod units;
 mod variety;
 mod white_space;
 mod windows;
+mod winnow;
+#[cfg(test)]
+mod winnow_tests;
 mod words;
 
 pub use details::Details;

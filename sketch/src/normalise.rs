@@ -40,6 +40,11 @@ impl Rules {
         matches!(self.letters, Normalise::Fold(_))
     }
 
+    /// Whether an option changes words of ASCII characters, beside their case.
+    pub(crate) fn has_options_for_ascii(self) -> bool {
+        matches!(self.letters, Normalise::Fold(options) if options.turkish || options.digits)
+    }
+
     /// Whether runs of white space become single blanks.
     pub(crate) fn space(self) -> bool {
         self.space
