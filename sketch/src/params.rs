@@ -32,6 +32,9 @@ pub use scheme_name::SchemeName;
 pub use shape::{Scheme, Shingles};
 use stored::Stored;
 
+/// Number of rows of a signature that holds fingerprints.
+pub(crate) const WINNOW_ROWS: u32 = 32;
+
 /// Range of the number of rows per signature.
 pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 
@@ -210,6 +213,20 @@ impl Params {
         ParamsBuilder::from_fields(&self.fields, self.lists.clone())
     }
 
+    /// Small parameters with the same shingles, normalisation and seed, for documents of which only
+    /// the shingles count: without list, bag and fingerprints.
+    pub(crate) fn of_shingles(&self) -> Result<Self> {
+        let (f, (bands, rows)) = (&self.fields, (1, 1));
+        let builder = match f.scheme {
+            Scheme::Winnow => {
+                let builder = Self::builder().shingles(f.shingles).normalise(f.normalise);
+                builder.keep_space(f.keep_space).seed(f.seed)
+            }
+            _ => self.to_builder().common(None).bag(false),
+        };
+        builder.hashes(16).bands(bands, rows).build()
+    }
+
     /// The length of a signature in bytes.
     pub fn signature_bytes(&self) -> usize {
         self.hashes() * self.lane_bytes()
@@ -343,6 +360,9 @@ impl Params {
     pub fn warnings(&self) -> Vec<String> {
         let f = &self.fields;
         let mut warnings = Vec::new();
+        if f.scheme == Scheme::Winnow {
+            return warnings;
+        }
         if f.rows == 1 && f.lane_bits <= 16 {
             let chance = 2f64.powi(i32::try_from(f.lane_bits).unwrap_or(16));
             warnings.push(format!(
@@ -425,8 +445,9 @@ impl Params {
         check_lane_bits(f)?;
         f.shingles.validate()?;
         if let Some(windows) = f.passages {
-            windows.validate(f.shingles)?;
+            windows.validate(f.shingles, f.scheme)?;
         }
+        check_winnow(f)?;
         let as_they_are = matches!(f.normalise, Normalise::Case | Normalise::Fold(_));
         if f.shingles == Shingles::Items && (!as_they_are || f.keep_space) {
             return Err(refuse("items are not normalised; use fold, or omit the option"));
@@ -458,11 +479,32 @@ impl Params {
     }
 }
 
+/// Fingerprints have rows of their own: in each band of one row, one fingerprint. So an equal row is
+/// one of [`WINNOW_ROWS`], and this share is the threshold.
+fn check_winnow(fields: &Fields) -> Result<()> {
+    if fields.scheme != Scheme::Winnow {
+        return Ok(());
+    }
+    if fields.passages.is_none_or(|windows| windows.stride() != 1) {
+        return Err(refuse("the scheme winnow needs passages of a stride of 1, such as 8:1"));
+    }
+    let rows = (fields.hashes, fields.bands, fields.rows, fields.lane_bits);
+    let threshold = fields.threshold.total_cmp(&(1.0 / f64::from(WINNOW_ROWS))).is_eq();
+    if rows != (WINNOW_ROWS, WINNOW_ROWS, 1, 32) || !threshold || fields.bag {
+        return Err(refuse(
+            "fingerprints (scheme winnow) have neither threshold, hashes, bands, lane bits nor \
+             bag: leave these out; passages as 50:25 have them",
+        ));
+    }
+    Ok(())
+}
+
 /// Lanes of 32 and 64 bits are only valid for signatures made by another program.
 fn check_lane_bits(fields: &Fields) -> Result<()> {
     match fields.lane_bits {
         8 | 16 => Ok(()),
         32 | 64 if fields.scheme.is_external() => Ok(()),
+        32 if fields.scheme == Scheme::Winnow => Ok(()),
         bits => Err(refuse(format!(
             "lane bits must be 8 or 16 (32 or 64 with a scheme external:NAME), not {bits}"
         ))),

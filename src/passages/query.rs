@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
+use super::asked::Asked;
 use super::cut::{self, PassageCutter};
 use super::words::{Hit, QuotationRules, Tracer, WordRun};
 use crate::format::bytes::wide;
@@ -22,20 +23,28 @@ pub struct PassageView {
     pub(super) cutter: PassageCutter,
 }
 
-/// A quotation: a run of words of the query, with small gaps, that occurs in a stored text.
+/// A quotation: a run of words of the query, with small gaps, that occurs in a stored text. In an
+/// index of fingerprints places and counts are those of the words; of each stored word eight bits
+/// are compared, so a run is a word too long at one end in 128.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct PassageMatch {
     /// Byte range in the query, from the first matching word to the last.
     pub query: Range<u64>,
-    /// Byte range in the stored text as it was inserted. The range is approximate: at each end it
-    /// may be too long by up to a window.
+    /// Byte range in the stored text as it was inserted. With windows the range is approximate: at
+    /// each end it may be too long by up to a window.
     pub stored: Range<u64>,
+    /// The same ranges in words, if the index has fingerprints.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub in_words: Option<(Range<u64>, Range<u64>)>,
     /// Number of matching words of the query.
     pub words: u64,
+    /// Number of words of the longest run without a gap, if the index has fingerprints.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub longest: Option<u64>,
     /// The largest estimated Jaccard similarity between a query window and a stored window of the
-    /// quotation.
+    /// quotation. With fingerprints: matching words divided by those of the longer of both ranges.
     pub similarity: f64,
 }
 
@@ -48,8 +57,12 @@ pub struct Contained {
     pub key: Vec<u8>,
     /// The caller's own bytes.
     pub payload: Vec<u8>,
-    /// The fraction of the query's words that match.
+    /// The fraction of the query's words that match. Of fingerprints, common words count neither
+    /// above nor below.
     pub share: f64,
+    /// The fraction of the stored text's words that match, if the index has fingerprints.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub stored_share: Option<f64>,
     /// The matching passages, in the order of the stored text.
     pub passages: Vec<PassageMatch>,
 }
@@ -75,7 +88,8 @@ pub struct PassageAnswer {
 /// A builder of a passage query: which stored texts quote this text?
 ///
 /// The threshold and the containment of its [`Conditions`] are those at which two windows match;
-/// the bound on candidates is for each window of the query. `limit`, prefix, times
+/// the bound on candidates is for each window of the query. Fingerprints have no threshold; the
+/// containment is the share of the shorter text that is in the other, in words. `limit`, prefix, times
 /// and filter are about texts: those with the largest share are returned, and a filter sees the
 /// text's own key and payload. The time of a text is that of its first passage, which stays if a
 /// new version of the text has the same first passage, payload and number of passages.
@@ -142,20 +156,25 @@ impl fmt::Debug for Contained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut contained = f.debug_struct("Contained");
         contained.field("key", &Key::from(&self.key)).field("payload_bytes", &self.payload.len());
-        contained.field("share", &self.share).field("passages", &self.passages).finish()
+        contained.field("share", &self.share).field("stored_share", &self.stored_share);
+        contained.field("passages", &self.passages).finish()
     }
 }
 
 impl PassageQuery<'_> {
     /// Runs the query. Costs one query of the index per query window, of which there is one per
     /// quarter of a stride. Parts that match also cost two signatures per word, and a look-up per
-    /// matching passage. A blank text matches nothing.
+    /// matching passage. With fingerprints: two look-ups per word, and a comparison of words with
+    /// each text that shares a fingerprint. A blank text matches nothing.
     ///
     /// # Errors
     ///
     /// Those of [`Query::run`](crate::Query::run).
     pub fn run(&self) -> Result<PassageAnswer> {
         let Self { view: PassageView { snapshot, cutter }, conditions, .. } = self;
+        if let Some(prints) = cutter.prints() {
+            return Asked::new(self.view, prints, conditions).run(self.text);
+        }
         let (places, pieces) = cutter.of_query(self.text)?;
         conditions.check(snapshot.params().threshold())?;
         let windows = conditions.of_parts();
@@ -247,7 +266,7 @@ impl QuotationQuery<'_> {
         let Some(first) = self.view.snapshot.get(cut::inner_key(&key, 0))? else {
             return Ok(None);
         };
-        let (count, payload) = cut::split_first(&first.payload)?;
+        let (count, payload) = self.view.cutter.split_first(&first.payload)?;
         let seen = DocumentView { key: &key, payload, time: first.time };
         if !self.conditions.pass(seen)? {
             return Ok(None);
@@ -274,7 +293,8 @@ impl QuotationQuery<'_> {
         words.sort_unstable_by_key(|words| (words.start, words.end));
         passages.sort_by_key(|passage| (passage.stored.start, passage.query.start));
         let share = ratio(union(&words), self.places.len());
-        Ok(Some(Contained { key, payload: payload.to_vec(), share, passages }))
+        let payload = payload.to_vec();
+        Ok(Some(Contained { key, payload, share, stored_share: None, passages }))
     }
 
     /// The words of the query that occur in consecutive stored passages.
@@ -330,7 +350,9 @@ impl QuotationQuery<'_> {
         Some(PassageMatch {
             query: wide(begin)..wide(end),
             stored: group.stored(run, self.rules)?,
+            in_words: None,
             words: wide(union(&run.words)),
+            longest: None,
             similarity: similarities.fold(0.0, f64::max),
         })
     }
@@ -395,6 +417,6 @@ fn union(ranges: &[Range<usize>]) -> usize {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no text has 2^53 words")]
-fn ratio(part: usize, whole: usize) -> f64 {
+pub(super) fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }

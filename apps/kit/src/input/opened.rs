@@ -327,6 +327,11 @@ pub fn describe(params: &Params) -> String {
         _ => params.shingles().to_string(),
     };
     let passages = params.passages();
+    if let Some(windows) = passages.filter(|_| params.scheme() == Scheme::Winnow) {
+        let common = params.common().map_or(0, |common| common.hashes().len());
+        let (run, shingles) = (windows.window(), params.shingles());
+        return format!("runs of {run} words, fingerprints of {shingles}, {common} common ones");
+    }
     let passages = passages.map_or_else(String::new, |windows| format!("passages {windows}, "));
     let common = params.common().map_or(0, |common| common.hashes().len());
     let common = match common as u64 {
@@ -419,6 +424,10 @@ pub fn hint_at_parts(params: &Params, contained: Option<f64>) {
 /// settings would find them.
 pub fn note_quotation_words(params: &Params, threshold: f64) {
     let Some(windows) = params.passages() else { return };
+    if params.scheme() == Scheme::Winnow {
+        let run = windows.window();
+        return output::note(format!("every run of {run} words that two texts share is found"));
+    }
     let Some(words) = params.quotation_words(threshold) else {
         return output::note(format!(
             "warning: windows of {windows} miss quotations of every length at {threshold}; create \
