@@ -3,12 +3,13 @@
 //! This module knows option names. The library interprets the parameters.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nearkin::{Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles, Windows};
 
 use super::common::CommonGiven;
 use crate::failure::Failure;
+use crate::input::common;
 use nearkin_input::files;
 
 /// Default threshold of a new index; the same as the library's.
@@ -17,6 +18,9 @@ pub const THRESHOLD_DEFAULT: f64 = 0.7;
 /// Default threshold of an index of passages. It is lower because quotations rarely start at window
 /// boundaries.
 const THRESHOLD_OF_PASSAGES: f64 = 0.5;
+
+/// Threshold of `--for quotes` together with windows.
+const THRESHOLD_OF_WINDOWS: f64 = 0.3;
 
 /// The options that were given. All others have the default of a new index, or the value of an
 /// existing one.
@@ -60,8 +64,9 @@ pub struct Given {
 
     /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE words
     ///
-    /// For example 50:25, the value of `--for quotes`. `nearkin query` then prints which texts
-    /// contain parts of the query, where, and how much of it. The default threshold is then 0.5.
+    /// For example 50:25. `nearkin query` then prints which texts contain parts of the query, where,
+    /// and how much of it. The default threshold is then 0.5. `--for quotes` finds shorter quotations
+    /// in less space: every run of 8 words.
     #[arg(long, value_name = "WINDOW:STRIDE")]
     #[arg(value_parser = |text: &str| text.parse::<Windows>())]
     passages: Option<Windows>,
@@ -82,6 +87,13 @@ pub struct Given {
     #[arg(long, visible_alias = "common", value_name = "SHARE|FILE")]
     #[arg(value_parser = CommonGiven::parse)]
     pub(super) ignore_common: Option<CommonGiven>,
+
+    /// Ignore what is in FILE, such as a form that all texts have filled in; may be repeated
+    ///
+    /// Its shingles neither make texts similar nor find them, together with those of
+    /// --ignore-common; at most 8,192 in all. They are stored with the index.
+    #[arg(long, value_name = "FILE")]
+    pub(super) template: Vec<PathBuf>,
 
     /// Count a repeated shingle as often as it occurs, not once
     #[arg(long)]
@@ -184,9 +196,20 @@ impl Given {
         let Some(Ok(params)) = self.preset.map(|preset| Params::preset(preset).build()) else {
             return filled;
         };
+        // Windows of words were given: the older way to find quotations.
+        let params = match self.passages.filter(|_| params.scheme() == Scheme::Winnow) {
+            Some(windows) if windows.stride() > 1 => {
+                let windowed = Params::for_threshold(THRESHOLD_OF_WINDOWS).passages(windows);
+                windowed.normalise(params.normalise()).build().unwrap_or(params)
+            }
+            _ => params,
+        };
         filled.threshold.get_or_insert(params.threshold());
         filled.shingles.get_or_insert(params.shingles());
         filled.passages = filled.passages.or(params.passages());
+        if params.scheme() == Scheme::Winnow {
+            filled.scheme.get_or_insert(params.scheme());
+        }
         if !self.keep_case && !self.no_nfc {
             filled.normalise.get_or_insert(params.normalise());
         }
@@ -249,6 +272,7 @@ impl Given {
             // The path of the list and the seed, which may be secret, are not repeated.
             option("stop", self.stop.as_ref().map(|_| "FILE".to_owned())),
             option("ignore-common", self.ignore_common.as_ref().map(CommonGiven::spelled)),
+            option("template", (!self.template.is_empty()).then(|| "FILE".to_owned())),
             option("normalise", self.normalise.map(|normalise| normalise.to_string())),
             option("lane-bits", self.lane_bits.map(|bits| bits.to_string())),
             option("scheme", self.scheme.map(|scheme| scheme.to_string())),
@@ -271,7 +295,12 @@ impl Given {
     /// The parameters of a new index.
     pub fn params(&self) -> Result<Params, Failure> {
         self.check_common()?;
-        Ok(self.builder().build()?)
+        let params = self.builder().build()?;
+        if self.template.is_empty() {
+            return Ok(params);
+        }
+        let list = common::of_templates(&params, &self.template)?;
+        Ok(params.to_builder().common(list).build()?)
     }
 
     /// The settings of a new index, of which only the given ones are set.
@@ -366,7 +395,11 @@ impl Given {
     pub fn differences(&self, params: &Params) -> Vec<String> {
         let mut found = Vec::new();
         if self.preset.is_some() {
-            return Self { preset: None, ..self.filled() }.differences(params);
+            // An index of windows that an older version made for quotations.
+            let is_older = params.passages().is_some() && params.scheme() != Scheme::Winnow;
+            let of_older = is_older && self.preset == Some(Preset::Quotes);
+            let given = if of_older { self.clone() } else { self.filled() };
+            return Self { preset: None, ..given }.differences(params);
         }
         different(&mut found, "threshold", self.threshold, &params.threshold());
         different(&mut found, "recall", self.recall, &params.recall_target());
