@@ -1,4 +1,5 @@
-//! Measures fingerprints beside windows of words: what they find, what they take, how fast they are.
+//! Measures fingerprints beside windows of words: what they find, what they take, how fast they
+//! are.
 //!
 //! `cargo bench --bench fingerprints` reads corpora in the folder `NEARKIN_DATA` (default
 //! `../shared/data`), plants quotations, and writes the tables of `docs/reports/FINGERPRINTS.md`.
@@ -23,7 +24,7 @@ use nearkin::{
 use support::{corpora, random};
 
 /// What is compared: shingles and runs, or windows and their threshold.
-const RECIPES: [(&str, u32, &str, f64); 6] = [
+const RECIPES: [Recipe; 6] = [
     ("winnowing (4, 5)", 4, "8:1", 0.0),
     ("winnowing (5, 4)", 5, "8:1", 0.0),
     ("winnowing (8, 30)", 8, "37:1", 0.0),
@@ -57,9 +58,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (speeches, news) = (words("state_union")?, words("reuters21578")?);
     let mut table = format!(
-        "{EACH} quotations of each length and share of replaced words, from {BOOKS} texts of {BOOK} \
-         words (speeches), each in {AROUND} words of news. Columns: words of the quotation / % of \
-         them replaced.\n\n| recipe |"
+        "{EACH} quotations of each length and share of replaced words, from {BOOKS} texts of \
+         {BOOK} words (speeches), each in {AROUND} words of news. Columns: words of the \
+         quotation / % of them replaced.\n\n| recipe |"
     );
     for edited in EDITED {
         LENGTHS.iter().for_each(|length| {
@@ -78,9 +79,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     corpora::write_tables(PAGE, "benches/fingerprints.rs", &table)
 }
 
-fn params(
-    (_, units, windows, threshold): (&str, u32, &str, f64),
-) -> Result<Params, Box<dyn Error>> {
+type Recipe = (&'static str, u32, &'static str, f64);
+
+fn params((_, units, windows, threshold): Recipe) -> Result<Params, Box<dyn Error>> {
     let builder: ParamsBuilder = if threshold > 0.0 {
         let fold = Normalise::Fold(FoldOptions::default().dehyphenate(true));
         Params::for_threshold(threshold).normalise(fold)
@@ -102,11 +103,7 @@ fn options() -> Options {
     Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
 }
 
-fn row(
-    recipe: (&str, u32, &str, f64),
-    speeches: &[String],
-    news: &[String],
-) -> Result<String, Box<dyn Error>> {
+fn row(recipe: Recipe, speeches: &[String], news: &[String]) -> Result<String, Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let at = scratch.path().join("books");
     let index = PassageIndex::create(&at, &params(recipe)?, options())?;
@@ -217,8 +214,8 @@ fn large(speeches: &[String]) -> Result<String, Box<dyn Error>> {
     times.sort_unstable();
     let (median, slow) = (times[times.len() / 2], times[times.len() * 99 / 100]);
     Ok(format!(
-        "\n{texts} texts of 300 words: {inserts:.0} inserts/s on one thread, {bytes:.0} bytes per 1,000 \
-         words. Queries of 1,000 words, in memory: median {median} us, 99 of 100 below {slow} us; the \
-         planted run of 12 words is found in all of them.\n"
+        "\n{texts} texts of 300 words: {inserts:.0} inserts/s on one thread, {bytes:.0} bytes per \
+         1,000 words. Queries of 1,000 words, in memory: median {median} us, 99 of 100 below \
+         {slow} us; the planted run of 12 words is found in all of them.\n"
     ))
 }

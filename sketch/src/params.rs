@@ -20,6 +20,7 @@ mod shape;
 mod stop;
 mod stored;
 pub(crate) mod verify;
+mod winnow;
 
 pub use builder::ParamsBuilder;
 pub use common::Common;
@@ -31,9 +32,8 @@ pub use preset::Preset;
 pub use scheme_name::SchemeName;
 pub use shape::{Scheme, Shingles};
 use stored::Stored;
-
-/// Number of rows of a signature that holds fingerprints.
-pub(crate) const WINNOW_ROWS: u32 = 32;
+pub(crate) use winnow::WINNOW_ROWS;
+use winnow::check_winnow;
 
 /// Range of the number of rows per signature.
 pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
@@ -211,20 +211,6 @@ impl Params {
     /// choose the bands again, call [`ParamsBuilder::choose_bands`].
     pub fn to_builder(&self) -> ParamsBuilder {
         ParamsBuilder::from_fields(&self.fields, self.lists.clone())
-    }
-
-    /// Small parameters with the same shingles, normalisation and seed, for documents of which only
-    /// the shingles count: without list, bag and fingerprints.
-    pub(crate) fn of_shingles(&self) -> Result<Self> {
-        let (f, (bands, rows)) = (&self.fields, (1, 1));
-        let builder = match f.scheme {
-            Scheme::Winnow => {
-                let builder = Self::builder().shingles(f.shingles).normalise(f.normalise);
-                builder.keep_space(f.keep_space).seed(f.seed)
-            }
-            _ => self.to_builder().common(None).bag(false),
-        };
-        builder.hashes(16).bands(bands, rows).build()
     }
 
     /// The length of a signature in bytes.
@@ -477,26 +463,6 @@ impl Params {
         }
         Ok(())
     }
-}
-
-/// Fingerprints have rows of their own: in each band of one row, one fingerprint. So an equal row is
-/// one of [`WINNOW_ROWS`], and this share is the threshold.
-fn check_winnow(fields: &Fields) -> Result<()> {
-    if fields.scheme != Scheme::Winnow {
-        return Ok(());
-    }
-    if fields.passages.is_none_or(|windows| windows.stride() != 1) {
-        return Err(refuse("the scheme winnow needs passages of a stride of 1, such as 8:1"));
-    }
-    let rows = (fields.hashes, fields.bands, fields.rows, fields.lane_bits);
-    let threshold = fields.threshold.total_cmp(&(1.0 / f64::from(WINNOW_ROWS))).is_eq();
-    if rows != (WINNOW_ROWS, WINNOW_ROWS, 1, 32) || !threshold || fields.bag {
-        return Err(refuse(
-            "fingerprints (scheme winnow) have neither threshold, hashes, bands, lane bits nor \
-             bag: leave these out; passages as 50:25 have them",
-        ));
-    }
-    Ok(())
 }
 
 /// Lanes of 32 and 64 bits are only valid for signatures made by another program.

@@ -144,7 +144,7 @@ impl Sketcher {
             Scheme::Fast | Scheme::Textbook => Ok(()),
             Scheme::External(_) => Err(self.made_elsewhere()),
             Scheme::Winnow => Err(Error::invalid(
-                "fingerprints make no signature of a whole text; write and ask through PassageIndex",
+                "fingerprints are no signature of a whole text; write and ask through PassageIndex",
             )),
         }
     }

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use super::cut;
 use super::prints::Prints;
-use super::query::{Contained, PassageAnswer, PassageMatch, PassageView, ratio};
 use super::shared::{Comparison, Shared, Stretch};
-use super::table::Table;
+use super::table::{WordTable, foreign};
+use super::view::{Contained, PassageAnswer, PassageMatch, PassageView, ratio};
 use crate::format::bytes::wide;
 use crate::{Alike, Conditions, DocumentView, Error, Result};
 
@@ -35,7 +35,7 @@ impl<'a> Asked<'a> {
     pub(super) fn run(&self, text: &str) -> Result<PassageAnswer> {
         let contained = least_share(self.view, self.conditions)?;
         let cut = self.prints.cut(text);
-        let own = Table::new(&cut.words);
+        let own = WordTable::new(&cut.words);
         let (keys, mut complete) = self.candidates(&self.prints.asked(&cut))?;
         let comparison = Comparison::new(own.ids(), &own.common, self.prints.run);
         let mut texts = Vec::new();
@@ -85,7 +85,7 @@ impl<'a> Asked<'a> {
 
     /// The table and the payload of a text. `None` if it does not pass the conditions, or if it is
     /// incomplete (as it may be after a salvage).
-    fn stored(&self, key: &[u8]) -> Result<Option<(Table, Vec<u8>)>> {
+    fn stored(&self, key: &[u8]) -> Result<Option<(WordTable, Vec<u8>)>> {
         let snapshot = &self.view.snapshot;
         let Some(first) = snapshot.get(cut::inner_key(key, 0))? else { return Ok(None) };
         let (_, payload) = self.view.cutter.split_first(&first.payload)?;
@@ -100,10 +100,10 @@ impl<'a> Asked<'a> {
             bytes.extend_from_slice(&next.payload);
         }
         if wide(bytes.len()) != place.end {
-            return Err(cut::foreign());
+            return Err(foreign());
         }
-        let words = usize::try_from(place.start).map_err(|_| cut::foreign())?;
-        Ok(Some((Table::decode(bytes, words)?, payload.to_vec())))
+        let words = usize::try_from(place.start).map_err(|_| foreign())?;
+        Ok(Some((WordTable::decode(bytes, words)?, payload.to_vec())))
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn least_share(view: &PassageView, conditions: &Conditions<'_>) -> Re
 
 /// The share of a text's words that are in another, of those that count. A word may be common here
 /// and not there, because of its neighbours.
-pub(super) fn share_of(words: usize, table: &Table) -> f64 {
+pub(super) fn share_of(words: usize, table: &WordTable) -> f64 {
     ratio(words, table.counted().max(words).max(1))
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::prints::Prints;
+use super::table::foreign;
 use crate::format::bytes::wide;
 use crate::{Error, ErrorKind, Key, Params, Result, Signature, Sketcher, Windows};
 use nearkin_sketch::engine::{query_stride, text_with_units, words};
@@ -68,8 +69,8 @@ impl Prepared {
     }
 }
 
-/// A passage: its range of words, its range of bytes, and its signature. Of fingerprints: the number
-/// of all words, the length of the table, and a part of it.
+/// A passage: its range of words, its range of bytes, and its signature. Of fingerprints: the
+/// number of all words, the length of the table, and a part of it.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) words: Range<usize>,
@@ -302,13 +303,6 @@ fn pieces_of_prints(prints: &Prints, text: &str) -> Vec<Piece> {
         table: parts.next().unwrap_or_default().to_vec(),
     };
     (0..count).map(piece).collect()
-}
-
-pub(super) fn foreign() -> Error {
-    Error::new(
-        ErrorKind::Corrupt,
-        "a document of the index is not a passage: the index was written as one of documents",
-    )
 }
 
 #[cfg(test)]

@@ -10,11 +10,13 @@ mod prints;
 mod query;
 mod shared;
 mod table;
+mod view;
 mod words;
 
 pub use cut::{PassageCutter, Prepared};
 pub use pairs::PassagePair;
-pub use query::{Contained, PassageAnswer, PassageMatch, PassageQuery, PassageView};
+pub use query::PassageQuery;
+pub use view::{Contained, PassageAnswer, PassageMatch, PassageView};
 
 use std::collections::HashMap;
 use std::path::Path;

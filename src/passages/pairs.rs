@@ -2,14 +2,14 @@
 //!
 //! Holds the words and fingerprints of all texts in memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::asked::{least_share, share_of};
 use super::cut;
 use super::prints::Print;
-use super::query::PassageView;
 use super::shared::Comparison;
-use super::table::Table;
+use super::table::{WordTable, foreign};
+use super::view::PassageView;
 use crate::format::bytes::wide;
 use crate::{Conditions, DocumentView, Error, ErrorKind, Result};
 
@@ -51,7 +51,7 @@ struct Read {
 /// A text that has been read.
 struct Text {
     key: Vec<u8>,
-    table: Table,
+    table: WordTable,
     prints: Vec<Print>,
 }
 
@@ -59,15 +59,16 @@ impl PassageView {
     /// All pairs of texts that share a run of words, those of the longest run first, then of most
     /// words, then by key. Only for an index of fingerprints.
     ///
-    /// Of the conditions, prefix, times, filter, containment (the larger of both shares), limit,
-    /// deadline and cancellation apply. What a list of common shingles has leads to no pair.
+    /// These conditions apply: prefix, times, filter, containment (the larger of both shares),
+    /// limit, deadline and cancellation. What a list of common shingles has leads to no pair.
     ///
-    /// Reads all documents. Costs memory for the words and fingerprints of all texts, about 10 bytes
-    /// a word, and a comparison for each two texts that share a fingerprint.
+    /// Reads all documents. Costs memory for the words and fingerprints of all texts, about 10
+    /// bytes a word, and a comparison for each two texts that share a fingerprint.
     ///
     /// # Errors
     ///
-    /// `Invalid` if the index has no fingerprints, or for conditions that do not apply. `Cancelled`,
+    /// `Invalid` if the index has no fingerprints, or for conditions that do not apply.
+    /// `Cancelled`,
     /// `Corrupt`, `Io`.
     pub fn pairs(&self, conditions: &Conditions<'_>) -> Result<Vec<PassagePair>> {
         let Some(prints) = self.cutter.prints() else {
@@ -118,6 +119,31 @@ impl PassageView {
         Ok(pairs)
     }
 
+    /// Groups of texts that [`PassageView::pairs`] connect: those that stand out; if the conditions
+    /// have a containment, all that reach it. The keys of each group ascend, and so do groups by
+    /// their first key.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PassageView::pairs`].
+    pub fn clusters(&self, conditions: &Conditions<'_>) -> Result<Vec<Vec<Vec<u8>>>> {
+        let is_any = least_share(self, conditions)? > 0.0;
+        let mut pairs = self.pairs(&conditions.clone().limit(usize::MAX))?;
+        pairs.retain(|pair| is_any || pair.stands_out);
+        let mut groups: Vec<BTreeSet<Vec<u8>>> = Vec::new();
+        for pair in pairs {
+            let is_of =
+                |group: &BTreeSet<Vec<u8>>| group.contains(&pair.a) || group.contains(&pair.b);
+            let (joined, others) = groups.into_iter().partition(is_of);
+            let joined: Vec<BTreeSet<Vec<u8>>> = joined;
+            groups = others;
+            groups.push(joined.into_iter().flatten().chain([pair.a, pair.b]).collect());
+        }
+        groups.sort_unstable();
+        groups.truncate(conditions.limit);
+        Ok(groups.into_iter().map(|group| group.into_iter().collect()).collect())
+    }
+
     /// All texts that pass the conditions, by key.
     fn texts(&self, conditions: &Conditions<'_>) -> Result<Vec<Text>> {
         let mut read: HashMap<Vec<u8>, Read> = HashMap::new();
@@ -141,7 +167,7 @@ impl PassageView {
             let (count, payload) = self.cutter.split_first(&document.payload)?;
             if conditions.pass(DocumentView { key, payload, time: document.time })? {
                 let (part, _, place) = cut::table_of(&document.payload)?;
-                let words = usize::try_from(place.start).map_err(|_| cut::foreign())?;
+                let words = usize::try_from(place.start).map_err(|_| foreign())?;
                 text.first = Some((words, place.end, count));
                 text.parts.push((0, part.to_vec()));
             }
@@ -156,7 +182,7 @@ impl PassageView {
             if wide(table.len()) == bytes {
                 let own = text.prints.into_iter().filter(|(number, _)| *number < count);
                 let prints = own.map(|(_, print)| print).collect();
-                texts.push(Text { key, table: Table::decode(table, words)?, prints });
+                texts.push(Text { key, table: WordTable::decode(table, words)?, prints });
             }
         }
         texts.sort_unstable_by(|a, b| a.key.cmp(&b.key));

@@ -1,9 +1,10 @@
 //! Fingerprints as documents of the engine: each document has a row, and a band, per *slot*, and a
-//! fingerprint lies in one of its two slots. A text has as many documents as its fullest slot needs.
+//! fingerprint lies in one of its two slots. A text has as many documents as its fullest slot
+//! needs.
 //!
 //! Pure. `docs/reference/FILE_FORMAT.md` is normative.
 
-use super::table::Table;
+use super::table::WordTable;
 use crate::{Params, Result, Scheme, Signature};
 use nearkin_sketch::engine::{Fingerprint, Winnowed, Winnower, signature_from_parts};
 
@@ -72,7 +73,7 @@ impl Prints {
     }
 
     /// The signatures and the table of a text that is to be stored, at least one.
-    pub(super) fn stored(&self, text: &Winnowed) -> (Vec<Signature>, Table) {
+    pub(super) fn stored(&self, text: &Winnowed) -> (Vec<Signature>, WordTable) {
         let mut slots: [Vec<u32>; SLOTS] = Default::default();
         for print in distinct(&text.fingerprints) {
             let (one, other) = (print.slot, print.other());
@@ -80,7 +81,7 @@ impl Prints {
             slots[slot].push(print.value);
         }
         level(&mut slots);
-        (self.signatures(&slots, 1, EMPTY_STORED, text.words.len()), Table::new(&text.words))
+        (self.signatures(&slots, 1, EMPTY_STORED, text.words.len()), WordTable::new(&text.words))
     }
 
     /// The signature of a document without fingerprints.

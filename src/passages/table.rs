@@ -1,13 +1,12 @@
 //! The words of a stored text: eight bits of the hash of each, and its place.
 //!
-//! With it, texts are compared word by word without the texts. Pure; `docs/reference/FILE_FORMAT.md`
-//! is normative.
+//! With it, texts are compared word by word without the texts. Pure;
+//! `docs/reference/FILE_FORMAT.md` is normative.
 
 use std::ops::Range;
 
-use super::cut::foreign;
-use crate::Result;
 use crate::format::bytes::wide;
+use crate::{Error, ErrorKind, Result};
 use nearkin_sketch::engine::Word;
 
 /// Codes of a word that is not one byte behind the one before, and has 1 to 13 bytes: a length, or
@@ -19,7 +18,7 @@ const ANY: u8 = 15;
 /// The words of a text. The first bytes are the words' own, then come the common ranges, then the
 /// places, in half bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct WordTable {
     bytes: Vec<u8>,
     words: usize,
     /// The half byte at which the places begin.
@@ -28,7 +27,7 @@ pub(super) struct Table {
     pub(super) common: Vec<Range<usize>>,
 }
 
-impl Table {
+impl WordTable {
     pub(super) fn new(words: &[Word]) -> Self {
         let mut bytes: Vec<u8> = words.iter().map(|word| word.hash.to_be_bytes()[0]).collect();
         let mut common: Vec<Range<usize>> = Vec::new();
@@ -169,6 +168,14 @@ fn number(bytes: &[u8], at: &mut usize) -> Result<usize> {
     Err(foreign())
 }
 
+/// The error for a document that no index of passages has written.
+pub(super) fn foreign() -> Error {
+    Error::new(
+        ErrorKind::Corrupt,
+        "a document of the index is not a passage: the index was written as one of documents",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,8 +194,8 @@ mod tests {
         let places = [(3, 5), (6, 7), (7, 20), (22, 35), (36, 50), (900, 5_000), (5_001, 5_014)];
         for common in [&[][..], &[0], &[1, 2, 5], &[0, 1, 2, 3, 4, 5, 6]] {
             let words = words(&places, common);
-            let table = Table::new(&words);
-            let again = Table::decode(table.bytes().to_vec(), words.len()).unwrap();
+            let table = WordTable::new(&words);
+            let again = WordTable::decode(table.bytes().to_vec(), words.len()).unwrap();
             assert_eq!(table, again);
             assert_eq!(again.ids(), [0, 7, 14, 21, 28, 35, 42]);
             assert_eq!(again.counted(), 7 - common.len());
@@ -199,11 +206,11 @@ mod tests {
 
     #[test]
     fn hostile_bytes_are_refused() {
-        assert!(Table::decode(vec![1, 2], 3).is_err());
-        assert!(Table::decode(vec![1, 2], usize::MAX).is_err());
+        assert!(WordTable::decode(vec![1, 2], 3).is_err());
+        assert!(WordTable::decode(vec![1, 2], usize::MAX).is_err());
         // A range of common words behind the last word; a number without an end; places cut off.
-        assert!(Table::decode(vec![1, 0x21, 0x09], 1).is_err());
-        assert!(Table::decode(vec![1, 0xff, 0xff], 1).is_err());
-        assert!(Table::decode(vec![1, 2, 0x10], 2).unwrap().places().is_err());
+        assert!(WordTable::decode(vec![1, 0x21, 0x09], 1).is_err());
+        assert!(WordTable::decode(vec![1, 0xff, 0xff], 1).is_err());
+        assert!(WordTable::decode(vec![1, 2, 0x10], 2).unwrap().places().is_err());
     }
 }
