@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::prints::Prints;
 use super::table::foreign;
@@ -28,7 +29,7 @@ pub struct PassageCutter {
     windows: Windows,
     sketcher: Sketcher,
     /// For an index of fingerprints.
-    prints: Option<Prints>,
+    prints: Option<Arc<Prints>>,
 }
 
 /// A cut and sketched text, for [`PassageIndex::write`](crate::passages::PassageIndex::write).
@@ -89,7 +90,11 @@ impl PassageCutter {
         let windows = params.passages().ok_or_else(|| {
             Error::invalid("this index is for documents; a passage index is created with windows")
         })?;
-        Ok(Self { windows, sketcher: Sketcher::new(params), prints: Prints::new(params)? })
+        Ok(Self {
+            windows,
+            sketcher: Sketcher::new(params),
+            prints: Prints::new(params)?.map(Arc::new),
+        })
     }
 
     /// Cuts and sketches a text that is to be stored. The key has 1 to 4,092 bytes, the payload at
@@ -131,7 +136,7 @@ impl PassageCutter {
     }
 
     pub(super) fn prints(&self) -> Option<&Prints> {
-        self.prints.as_ref()
+        self.prints.as_deref()
     }
 
     /// Checks the length of the caller's payload.
@@ -157,7 +162,7 @@ impl PassageCutter {
             } else {
                 [piece.bytes.start, piece.bytes.end]
             };
-            place.iter().for_each(|one| out.extend_from_slice(&wide(*one).to_le_bytes()));
+            out.extend(place.iter().flat_map(|one| wide(*one).to_le_bytes()));
         }
         let (count, payload) = first.unzip();
         out.extend(count.iter().flat_map(|count| count.to_le_bytes()));

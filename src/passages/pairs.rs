@@ -219,5 +219,7 @@ fn mark(pairs: &mut [PassagePair], texts: usize) {
     let all = texts * texts.saturating_sub(1) / 2;
     let usual = pairs.get(all / 20).map_or(0, |pair| pair.longest);
     let least = (2 * usual).max(wide(OUT_MIN));
-    pairs.iter_mut().for_each(|pair| pair.stands_out = pair.longest >= least);
+    for pair in pairs {
+        pair.stands_out = pair.longest >= least;
+    }
 }

@@ -14,7 +14,7 @@ const GAP_MAX: usize = 4;
 const PAIRS_MAX: usize = 1 << 22;
 
 /// Words of the one text that are equal to words of the other.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EqualRun {
     ours: usize,
     theirs: usize,
@@ -129,7 +129,7 @@ impl<'a> Comparison<'a> {
         let from = self.common.partition_point(|range| range.end <= run.ours);
         let between = self.common.iter().skip(from).take_while(move |range| range.start < end);
         let mut begin = run.ours;
-        between.cloned().chain([end..end]).filter_map(move |common| {
+        between.cloned().chain(std::iter::once(end..end)).filter_map(move |common| {
             let part = begin..common.start.max(begin).min(end);
             begin = common.end;
             let theirs = run.theirs + (part.start - run.ours);

@@ -29,7 +29,7 @@ pub(super) struct WordTable {
 
 impl WordTable {
     pub(super) fn new(words: &[Word]) -> Self {
-        let mut bytes: Vec<u8> = words.iter().map(|word| word.hash.to_be_bytes()[0]).collect();
+        let mut bytes: Vec<u8> = words.iter().map(|word| word.hash.to_le_bytes()[7]).collect();
         let mut common: Vec<Range<usize>> = Vec::new();
         for (at, _) in words.iter().enumerate().filter(|(_, word)| word.is_common) {
             match common.last_mut() {
@@ -151,7 +151,7 @@ impl Halves {
 
 fn half(bytes: &[u8], at: &mut usize) -> Result<u8> {
     let byte = bytes.get(*at / 2).ok_or_else(foreign)?;
-    let half = if *at % 2 == 0 { byte & 15 } else { byte >> 4 };
+    let half = if at.is_multiple_of(2) { byte & 15 } else { byte >> 4 };
     *at += 1;
     Ok(half)
 }

@@ -1,12 +1,13 @@
-//! `nearkin pairs` for an index of fingerprints: who copied from whom.
+//! `nearkin pairs` and `clusters` for an index of fingerprints: who copied from whom.
 //!
 //! This module prints. The library compares the texts.
 
 use nearkin::passages::{PassagePair, PassageView};
-use nearkin::{Alike, Reader, SimilarityText};
+use nearkin::{Alike, Conditions, Reader, SimilarityText};
 use serde::Serialize;
 
-use crate::args::Pairs;
+use crate::args::{Clusters, Pairs};
+use nearkin_kit::args::conditions::ConditionsGiven;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
@@ -15,7 +16,7 @@ use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
 
 /// Two texts that share a run of words.
 #[derive(Serialize)]
-struct PairObject<'a> {
+struct CopiedPair<'a> {
     a: JsonBytes<'a>,
     b: JsonBytes<'a>,
     share_of_a: f64,
@@ -32,16 +33,8 @@ pub(super) fn pairs(args: &Pairs, index: &Reader, output: &mut Output) -> Result
         (args.sort.is_some(), "--sort"),
         (args.conditions.threshold.is_some(), "--threshold"),
     ];
-    if let Some((_, option)) = elsewhere.iter().find(|(is_given, _)| *is_given) {
-        return Err(Failure::new(
-            format!("{option} is for similar documents; fingerprints say what texts share"),
-            "drop it: pairs come with the longest shared run first; --contained 0.5 asks for pairs \
-             of which the one holds half of the other",
-        ));
-    }
-    let own = Alike::similar(index.params().threshold());
-    let alike = args.conditions.contained.map_or(own, Alike::contained);
-    let conditions = args.conditions.conditions(alike).cancel_if(interrupt::came);
+    refuse(&elsewhere)?;
+    let conditions = conditions(&args.conditions, index);
     let view = PassageView::new(&index.snapshot())?;
     let pairs = view.pairs(&conditions).map_err(|error| Failure::on_results(error.into()))?;
     interrupt::check().map_err(Failure::on_results)?;
@@ -62,8 +55,68 @@ pub(super) fn pairs(args: &Pairs, index: &Reader, output: &mut Output) -> Result
     Ok(Ended::Well)
 }
 
-fn object(pair: &PassagePair) -> PairObject<'_> {
-    PairObject {
+fn refuse(given: &[(bool, &str)]) -> Result<(), Failure> {
+    match given.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, option)) => Err(Failure::new(
+            format!("{option} is for similar documents; fingerprints say what texts share"),
+            "drop it: pairs come with the longest shared run first; --contained 0.5 asks for pairs \
+             of which the one holds half of the other",
+        )),
+    }
+}
+
+fn conditions(given: &ConditionsGiven, index: &Reader) -> Conditions<'static> {
+    let own = Alike::similar(index.params().threshold());
+    let alike = given.contained.map_or(own, Alike::contained);
+    given.conditions(alike).cancel_if(interrupt::came)
+}
+
+/// A text of a group, which is named by its first text.
+#[derive(Serialize)]
+struct CopiedGroup<'a> {
+    cluster: JsonBytes<'a>,
+    key: JsonBytes<'a>,
+}
+
+pub(super) fn clusters(
+    args: &Clusters,
+    index: &Reader,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    refuse(&[
+        (args.exact.exact, "--exact"),
+        (args.direct, "--direct"),
+        (args.sort.is_some(), "--sort"),
+        (args.conditions.threshold.is_some(), "--threshold"),
+    ])?;
+    let limit = args.limit.unwrap_or(usize::MAX);
+    let conditions = conditions(&args.conditions, index).limit(limit);
+    let view = PassageView::new(&index.snapshot())?;
+    let groups = view.clusters(&conditions).map_err(|error| Failure::on_results(error.into()))?;
+    interrupt::check().map_err(Failure::on_results)?;
+    for group in &groups {
+        let Some(first) = group.first() else { continue };
+        if !output.json() {
+            output.line(format_args!("{}", counted(group.len() as u64, "text")))?;
+        }
+        for key in group {
+            if output.json() {
+                output.object(&CopiedGroup { cluster: JsonBytes(first), key: JsonBytes(key) })?;
+            } else {
+                output.line(format_args!("  {}", visible(key)))?;
+            }
+        }
+    }
+    output.flush()?;
+    if !output.json() {
+        output::note(counted(groups.len() as u64, "group"));
+    }
+    Ok(Ended::Well)
+}
+
+fn object(pair: &PassagePair) -> CopiedPair<'_> {
+    CopiedPair {
         a: JsonBytes(&pair.a),
         b: JsonBytes(&pair.b),
         share_of_a: pair.share_of_a,

@@ -361,7 +361,7 @@ impl Printing<'_> {
     ) -> (Option<String>, Option<String>) {
         let Some(originals) = self.originals else { return (None, None) };
         let own = quoted::at(queried.text, &found.query).unwrap_or_default();
-        let stored = originals.text(key).and_then(|(_, text)| {
+        let stored = originals.text_alone(key).and_then(|text| {
             let part = quoted::at(&text, &found.stored)?;
             Some(quoted::part(part, own).to_owned())
         });

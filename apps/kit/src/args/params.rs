@@ -2,15 +2,14 @@
 //!
 //! This module knows option names. The library interprets the parameters.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use nearkin::{Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles, Windows};
 
 use super::common::CommonGiven;
+use super::stop::StopWords;
 use crate::failure::Failure;
 use crate::input::common;
-use nearkin_input::files;
 
 /// Default threshold of a new index; the same as the library's.
 pub const THRESHOLD_DEFAULT: f64 = 0.7;
@@ -64,9 +63,9 @@ pub struct Given {
 
     /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE words
     ///
-    /// For example 50:25. `nearkin query` then prints which texts contain parts of the query, where,
-    /// and how much of it. The default threshold is then 0.5. `--for quotes` finds shorter quotations
-    /// in less space: every run of 8 words.
+    /// For example 50:25. `nearkin query` then prints which texts contain parts of the query,
+    /// where, and how much of it. The default threshold is then 0.5. `--for quotes` finds shorter
+    /// quotations in less space: every run of 8 words.
     #[arg(long, value_name = "WINDOW:STRIDE")]
     #[arg(value_parser = |text: &str| text.parse::<Windows>())]
     passages: Option<Windows>,
@@ -88,10 +87,8 @@ pub struct Given {
     #[arg(value_parser = CommonGiven::parse)]
     pub(super) ignore_common: Option<CommonGiven>,
 
-    /// Ignore what is in FILE, such as a form that all texts have filled in; may be repeated
-    ///
-    /// Its shingles neither make texts similar nor find them, together with those of
-    /// --ignore-common; at most 8,192 in all. They are stored with the index.
+    /// Ignore what is in FILE, such as a form that all texts have filled in; may be repeated. Its
+    /// shingles are left out like those of --ignore-common, at most 8,192 in all
     #[arg(long, value_name = "FILE")]
     pub(super) template: Vec<PathBuf>,
 
@@ -139,19 +136,6 @@ pub struct Given {
     seed: Option<u64>,
 }
 
-/// The words of a stop list, sorted and unique.
-#[derive(Debug, Clone)]
-struct StopWords(BTreeSet<String>);
-
-impl StopWords {
-    fn read(path: &str) -> Result<Self, String> {
-        let bytes = files::read(Path::new(path)).map_err(|reason| reason.kind().to_owned())?;
-        let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        Ok(Self(lines.flat_map(str::split_whitespace).map(str::to_owned).collect()))
-    }
-}
-
 impl Given {
     /// Sets the shingles, unless they were given.
     #[must_use]
@@ -196,20 +180,17 @@ impl Given {
         let Some(Ok(params)) = self.preset.map(|preset| Params::preset(preset).build()) else {
             return filled;
         };
-        // Windows of words were given: the older way to find quotations.
-        let params = match self.passages.filter(|_| params.scheme() == Scheme::Winnow) {
-            Some(windows) if windows.stride() > 1 => {
-                let windowed = Params::for_threshold(THRESHOLD_OF_WINDOWS).passages(windows);
-                windowed.normalise(params.normalise()).build().unwrap_or(params)
+        let params = match self.passages.filter(|windows| windows.stride() > 1) {
+            Some(windows) if params.scheme() == Scheme::Winnow => {
+                let older = Params::for_threshold(THRESHOLD_OF_WINDOWS).passages(windows);
+                older.normalise(params.normalise()).build().unwrap_or(params)
             }
             _ => params,
         };
         filled.threshold.get_or_insert(params.threshold());
         filled.shingles.get_or_insert(params.shingles());
         filled.passages = filled.passages.or(params.passages());
-        if params.scheme() == Scheme::Winnow {
-            filled.scheme.get_or_insert(params.scheme());
-        }
+        filled.scheme.get_or_insert(params.scheme());
         if !self.keep_case && !self.no_nfc {
             filled.normalise.get_or_insert(params.normalise());
         }
@@ -295,12 +276,7 @@ impl Given {
     /// The parameters of a new index.
     pub fn params(&self) -> Result<Params, Failure> {
         self.check_common()?;
-        let params = self.builder().build()?;
-        if self.template.is_empty() {
-            return Ok(params);
-        }
-        let list = common::of_templates(&params, &self.template)?;
-        Ok(params.to_builder().common(list).build()?)
+        common::with_templates(self.builder().build()?, &self.template)
     }
 
     /// The settings of a new index, of which only the given ones are set.
@@ -397,8 +373,8 @@ impl Given {
         if self.preset.is_some() {
             // An index of windows that an older version made for quotations.
             let is_older = params.passages().is_some() && params.scheme() != Scheme::Winnow;
-            let of_older = is_older && self.preset == Some(Preset::Quotes);
-            let given = if of_older { self.clone() } else { self.filled() };
+            let is_older = is_older && self.preset == Some(Preset::Quotes);
+            let given = if is_older { self.clone() } else { self.filled() };
             return Self { preset: None, ..given }.differences(params);
         }
         different(&mut found, "threshold", self.threshold, &params.threshold());

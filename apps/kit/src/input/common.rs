@@ -53,6 +53,14 @@ pub fn of_templates(params: &Params, paths: &[PathBuf]) -> Result<Common, Failur
     Ok(Common::of_texts(params, &texts)?)
 }
 
+/// The parameters with the shingles of templates on their list.
+pub fn with_templates(params: Params, paths: &[PathBuf]) -> Result<Params, Failure> {
+    if paths.is_empty() {
+        return Ok(params);
+    }
+    Ok(params.to_builder().common(of_templates(&params, paths)?).build()?)
+}
+
 /// Fails if a file cannot be read twice.
 pub fn check_readable_twice(paths: &[PathBuf]) -> Result<(), Failure> {
     match stream_among(paths)? {

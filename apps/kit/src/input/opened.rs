@@ -455,6 +455,10 @@ fn halved(params: &Params, windows: Windows) -> Option<Params> {
 pub fn check_of_documents(params: &Params, what: &str) -> Result<(), Failure> {
     match params.passages() {
         None => Ok(()),
+        Some(_) if params.scheme() == Scheme::Winnow => Err(Failure::new(
+            format!("{what} needs an index of documents, but this one is of fingerprints"),
+            "`nearkin pairs` and `query` say what its texts share",
+        )),
         Some(windows) => Err(Failure::new(
             format!("{what} needs an index of documents, but this one is of passages ({windows})"),
             "add the texts to another index, created without --passages",
