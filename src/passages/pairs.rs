@@ -31,7 +31,7 @@ pub struct PassagePair {
     /// Number of words of the longest run of equal words.
     pub longest: u64,
     /// Whether the longest run stands out in this collection: it has at least 12 words, and twice
-    /// as many as those of 95 in 100 pairs of texts.
+    /// as many as those of all other pairs but 5 in 100, or as many as there are texts.
     pub stands_out: bool,
 }
 
@@ -217,7 +217,8 @@ impl Groups {
 /// Marks the pairs whose longest run stands out; `pairs` are sorted by it.
 fn mark(pairs: &mut [PassagePair], texts: usize) {
     let all = texts * texts.saturating_sub(1) / 2;
-    let usual = pairs.get(all / 20).map_or(0, |pair| pair.longest);
+    // Few texts have few pairs, and one copy may be more than a twentieth of them.
+    let usual = pairs.get(texts.max(all / 20)).map_or(0, |pair| pair.longest);
     let least = (2 * usual).max(wide(OUT_MIN));
     for pair in pairs {
         pair.stands_out = pair.longest >= least;
