@@ -32,8 +32,8 @@ pub(crate) struct Inner {
 impl Inner {
     pub(crate) fn new(params: &Params) -> Self {
         let functions = match params.scheme() {
-            // An external scheme has no hash functions.
-            Scheme::Fast | Scheme::External(_) => textbook::Functions::default(),
+            // The others have no hash functions.
+            Scheme::Fast | Scheme::External(_) | Scheme::Winnow => textbook::Functions::default(),
             Scheme::Textbook => textbook::Functions::new(params.hashes(), params.seed()),
         };
         let unit = unit::UnitHash::new(params.seed());

@@ -84,13 +84,11 @@ impl CommonLearner {
     ///
     /// # Errors
     ///
-    /// `Invalid` for parameters of passages, and of an external scheme: they take no list.
+    /// `Invalid` for parameters of windows of words, and of an external scheme: they take no list.
     pub fn new(params: &Params) -> Result<Self> {
         // Whether parameters take a list is their own decision.
         params.to_builder().common(Common::from_hashes([0])?).build()?;
-        let (bands, rows) = (1, 1);
-        let builder = params.to_builder().common(None).bag(false).hashes(16).bands(bands, rows);
-        let plain = builder.build()?;
+        let plain = params.of_shingles()?;
         Ok(Self {
             sketcher: Sketcher::new(&plain),
             signature_id: plain.signature_id(),

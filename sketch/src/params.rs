@@ -20,6 +20,7 @@ mod shape;
 mod stop;
 mod stored;
 pub(crate) mod verify;
+mod winnow;
 
 pub use builder::ParamsBuilder;
 pub use common::Common;
@@ -31,6 +32,8 @@ pub use preset::Preset;
 pub use scheme_name::SchemeName;
 pub use shape::{Scheme, Shingles};
 use stored::Stored;
+pub(crate) use winnow::WINNOW_ROWS;
+use winnow::check_winnow;
 
 /// Range of the number of rows per signature.
 pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
@@ -343,6 +346,9 @@ impl Params {
     pub fn warnings(&self) -> Vec<String> {
         let f = &self.fields;
         let mut warnings = Vec::new();
+        if f.scheme == Scheme::Winnow {
+            return warnings;
+        }
         if f.rows == 1 && f.lane_bits <= 16 {
             let chance = 2f64.powi(i32::try_from(f.lane_bits).unwrap_or(16));
             warnings.push(format!(
@@ -425,8 +431,9 @@ impl Params {
         check_lane_bits(f)?;
         f.shingles.validate()?;
         if let Some(windows) = f.passages {
-            windows.validate(f.shingles)?;
+            windows.validate(f.shingles, f.scheme)?;
         }
+        check_winnow(f)?;
         let as_they_are = matches!(f.normalise, Normalise::Case | Normalise::Fold(_));
         if f.shingles == Shingles::Items && (!as_they_are || f.keep_space) {
             return Err(refuse("items are not normalised; use fold, or omit the option"));
@@ -463,6 +470,7 @@ fn check_lane_bits(fields: &Fields) -> Result<()> {
     match fields.lane_bits {
         8 | 16 => Ok(()),
         32 | 64 if fields.scheme.is_external() => Ok(()),
+        32 if fields.scheme == Scheme::Winnow => Ok(()),
         bits => Err(refuse(format!(
             "lane bits must be 8 or 16 (32 or 64 with a scheme external:NAME), not {bits}"
         ))),

@@ -158,6 +158,9 @@ impl Sketcher {
         match self.inner.scheme {
             Scheme::Fast | Scheme::Textbook => Ok(()),
             Scheme::External(_) => Err(self.made_elsewhere()),
+            Scheme::Winnow => Err(Error::invalid(
+                "fingerprints are no signature of a whole text; write and ask through PassageIndex",
+            )),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Winnowed fingerprints: the words of a text with their places, and which runs of words stand for it
-//! (Schleimer, Wilkerson and Aiken, SIGMOD 2003).
+//! Winnowed fingerprints: the words of a text with their places, and which runs of words stand for
+//! it (Schleimer, Wilkerson and Aiken, SIGMOD 2003).
 //!
 //! Pure. Part of the format: see `docs/reference/SIGNATURES.md`.
 
@@ -119,7 +119,7 @@ fn rank(hash: u64) -> u64 {
     hash >> 8 & 0xff_ffff
 }
 
-/// Of each `window` consecutive shingles, the one of the least rank; of equal ones the last.
+/// The shingles of the least rank among each `window` consecutive ones; of equal ones the last.
 fn picked(all: &[Option<u64>], window: usize) -> Vec<Fingerprint> {
     let mut picked: Vec<Fingerprint> = Vec::new();
     let mut least: Option<Fingerprint> = None;
@@ -152,15 +152,15 @@ fn picked(all: &[Option<u64>], window: usize) -> Vec<Fingerprint> {
     picked
 }
 
-/// The words of a text, with shingles of tokens its tokens, in order: normalised as the sketcher does,
-/// with their places.
+/// The words of a text, with shingles of tokens its tokens, in order: normalised as the sketcher
+/// does, with their places.
 pub fn words_in(sketcher: &Sketcher, text: &str) -> Vec<Word> {
     words_of(&sketcher.inner, text)
 }
 
 /// The words of a text. Words are cut in the text as it was given, and normalised one by one, so
-/// that their places are known. Parts of a word that is hyphenated at the end of a line are one word,
-/// if the normalisation joins them.
+/// that their places are known. Parts of a word that is hyphenated at the end of a line are one
+/// word, if the normalisation joins them.
 fn words_of(inner: &Inner, text: &str) -> Vec<Word> {
     let places: Vec<Range<usize>> = match inner.shingles {
         Shingles::Tokens(_) => {

@@ -4,7 +4,10 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::prints::Prints;
+use super::table::foreign;
 use crate::format::bytes::wide;
 use crate::{Error, ErrorKind, Key, Params, Result, Signature, Sketcher, Windows};
 use nearkin_sketch::engine::{query_stride, text_with_units, words};
@@ -16,6 +19,8 @@ const NUMBER_BYTES: usize = 4;
 /// number of passages.
 const PAYLOAD_BYTES_MAX: usize = (64 << 10) - PLACE_BYTES - NUMBER_BYTES;
 const PLACE_BYTES: usize = 16;
+/// Bytes of a text's table of words per document of the engine.
+const TABLE_BYTES: usize = 32 << 10;
 
 /// Cuts texts into passages and makes their signatures. It holds no state, is cheap to clone, and
 /// can be shared by threads.
@@ -23,6 +28,8 @@ const PLACE_BYTES: usize = 16;
 pub struct PassageCutter {
     windows: Windows,
     sketcher: Sketcher,
+    /// For an index of fingerprints.
+    prints: Option<Arc<Prints>>,
 }
 
 /// A cut and sketched text, for [`PassageIndex::write`](crate::passages::PassageIndex::write).
@@ -49,24 +56,28 @@ impl Prepared {
         &self.key
     }
 
-    /// Number of passages; at least one.
+    /// Number of passages, or of documents that hold the fingerprints; at least one.
     pub fn passages(&self) -> usize {
         self.pieces.len()
     }
 
     /// Approximate size of the text in a batch, in bytes.
     pub fn wal_bytes(&self) -> usize {
-        let each = |piece: &Piece| 64 + self.key.len() + piece.signature.as_bytes().len();
+        let each = |piece: &Piece| {
+            64 + self.key.len() + piece.signature.as_bytes().len() + piece.table.len()
+        };
         self.payload.as_ref().map_or(0, Vec::len) + self.pieces.iter().map(each).sum::<usize>()
     }
 }
 
-/// A passage: its range of words, its range of bytes, and its signature.
+/// A passage: its range of words, its range of bytes, and its signature. Of fingerprints: the
+/// number of all words, the length of the table, and a part of it.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) words: Range<usize>,
     pub(super) bytes: Range<usize>,
     pub(super) signature: Signature,
+    table: Vec<u8>,
 }
 
 impl PassageCutter {
@@ -79,12 +90,17 @@ impl PassageCutter {
         let windows = params.passages().ok_or_else(|| {
             Error::invalid("this index is for documents; a passage index is created with windows")
         })?;
-        Ok(Self { windows, sketcher: Sketcher::new(params) })
+        Ok(Self {
+            windows,
+            sketcher: Sketcher::new(params),
+            prints: Prints::new(params)?.map(Arc::new),
+        })
     }
 
     /// Cuts and sketches a text that is to be stored. The key has 1 to 4,092 bytes, the payload at
-    /// most 64 KiB less 20 bytes. Without a payload, the stored one stays. Costs window / stride
-    /// times as much as sketching the text.
+    /// most 64 KiB less 20 bytes (of fingerprints: 32 KiB less 20). Without a payload, the stored
+    /// one stays. Costs window / stride times as much as sketching the text; of fingerprints, a few
+    /// times.
     ///
     /// # Errors
     ///
@@ -98,8 +114,11 @@ impl PassageCutter {
         let key = key.into();
         let key = key.as_bytes();
         check_key(key)?;
-        payload.map_or(Ok(()), check_payload)?;
-        let (_, pieces) = self.pieces(text, self.windows.stride())?;
+        payload.map_or(Ok(()), |payload| self.check_payload(payload))?;
+        let pieces = match &self.prints {
+            Some(prints) => pieces_of_prints(prints, text),
+            None => self.pieces(text, self.windows.stride())?.1,
+        };
         if pieces.is_empty() {
             return Err(Error::new(ErrorKind::Empty, "nothing to compare: the text is blank"));
         }
@@ -114,6 +133,50 @@ impl PassageCutter {
     /// eighth of the stored stride.
     pub(super) fn of_query(&self, text: &str) -> Result<(Words, Vec<Piece>)> {
         self.pieces(text, query_stride(self.windows))
+    }
+
+    pub(super) fn prints(&self) -> Option<&Prints> {
+        self.prints.as_deref()
+    }
+
+    /// Checks the length of the caller's payload.
+    pub(super) fn check_payload(&self, payload: &[u8]) -> Result<()> {
+        let most = PAYLOAD_BYTES_MAX - self.prints.as_ref().map_or(0, |_| TABLE_BYTES);
+        if payload.len() > most {
+            return Err(Error::invalid(format!(
+                "the payload of a text in passages has at most {most} bytes, not {}",
+                payload.len()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The stored payload of a piece: its position in the text, and for piece 0 also the number
+    /// of pieces and the caller's payload. Of fingerprints: a part of the table, and for piece 0
+    /// the numbers of words and of bytes of the table, as a position.
+    pub(super) fn payload(&self, piece: &Piece, first: Option<(u32, &[u8])>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(PLACE_BYTES + piece.table.len());
+        if self.prints.is_none() || first.is_some() {
+            let place = if self.prints.is_some() {
+                [piece.words.end, piece.bytes.end]
+            } else {
+                [piece.bytes.start, piece.bytes.end]
+            };
+            out.extend(place.iter().flat_map(|one| wide(*one).to_le_bytes()));
+        }
+        let (count, payload) = first.unzip();
+        out.extend(count.iter().flat_map(|count| count.to_le_bytes()));
+        out.extend_from_slice(&piece.table);
+        out.extend_from_slice(payload.unwrap_or_default());
+        out
+    }
+
+    /// The number of pieces and the caller's payload, from the payload of piece 0.
+    pub(super) fn split_first<'a>(&self, payload: &'a [u8]) -> Result<(u32, &'a [u8])> {
+        let (place, rest) = split_place(payload)?;
+        let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(foreign)?;
+        let table = if self.prints.is_some() { part_bytes(place.end) } else { 0 };
+        Ok((u32::from_le_bytes(*count), rest.get(table..).ok_or_else(foreign)?))
     }
 
     pub(super) fn windows(&self) -> Windows {
@@ -138,13 +201,14 @@ impl PassageCutter {
             let bytes = first.0..last.1;
             let part = text.get(bytes.clone()).unwrap_or_default();
             if let Some(signature) = text_with_units(&self.sketcher, part)? {
-                pieces.push(Piece { words, bytes, signature });
+                pieces.push(Piece { words, bytes, signature, table: Vec::new() });
             }
         }
         if pieces.is_empty()
             && let Some(signature) = whole(&self.sketcher, text)?
         {
-            pieces.push(Piece { words: 0..1, bytes: 0..text.len(), signature });
+            let bytes = 0..text.len();
+            pieces.push(Piece { words: 0..1, bytes, signature, table: Vec::new() });
             return Ok((vec![(0, text.len())], pieces));
         }
         Ok((places, pieces))
@@ -202,30 +266,6 @@ pub(super) fn split_key(inner: &[u8]) -> Result<(&[u8], u32)> {
     }
 }
 
-/// Checks the length of the caller's payload.
-pub(super) fn check_payload(payload: &[u8]) -> Result<()> {
-    if payload.len() > PAYLOAD_BYTES_MAX {
-        return Err(Error::invalid(format!(
-            "the payload of a text in passages has at most {PAYLOAD_BYTES_MAX} bytes, not {}",
-            payload.len()
-        )));
-    }
-    Ok(())
-}
-
-/// The internal payload of a passage: its position in the text, and for passage 0 also the number
-/// of passages and the caller's payload.
-pub(super) fn inner_payload(bytes: &Range<usize>, first: Option<(u32, &[u8])>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(PLACE_BYTES);
-    out.extend_from_slice(&wide(bytes.start).to_le_bytes());
-    out.extend_from_slice(&wide(bytes.end).to_le_bytes());
-    if let Some((count, payload)) = first {
-        out.extend_from_slice(&count.to_le_bytes());
-        out.extend_from_slice(payload);
-    }
-    out
-}
-
 /// Splits an internal payload into the byte range of the passage and the rest.
 pub(super) fn split_place(payload: &[u8]) -> Result<(Range<u64>, &[u8])> {
     let parts = payload.split_first_chunk::<8>().and_then(|(begin, rest)| {
@@ -235,18 +275,39 @@ pub(super) fn split_place(payload: &[u8]) -> Result<(Range<u64>, &[u8])> {
     parts.ok_or_else(foreign)
 }
 
-/// The number of passages and the caller's payload, from the payload of passage 0.
-pub(super) fn split_first(payload: &[u8]) -> Result<(u32, &[u8])> {
-    let (_, rest) = split_place(payload)?;
-    let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(foreign)?;
-    Ok((u32::from_le_bytes(*count), rest))
+/// Bytes of the table of words that piece 0 has; the next pieces have the rest.
+fn part_bytes(table: u64) -> usize {
+    usize::try_from(table).unwrap_or(usize::MAX).min(TABLE_BYTES)
 }
 
-fn foreign() -> Error {
-    Error::new(
-        ErrorKind::Corrupt,
-        "a document of the index is not a passage: the index was written as one of documents",
-    )
+/// What piece 0 says about the table of words: its first part, the number of the other pieces that
+/// have parts, and the numbers of words and of bytes.
+pub(super) fn table_of(payload: &[u8]) -> Result<(&[u8], u32, Range<u64>)> {
+    let (place, rest) = split_place(payload)?;
+    let part = rest.get(NUMBER_BYTES..).and_then(|rest| rest.get(..part_bytes(place.end)));
+    let more = place.end.div_ceil(wide(TABLE_BYTES)).saturating_sub(1);
+    Ok((part.ok_or_else(foreign)?, u32::try_from(more).map_err(|_| foreign())?, place))
+}
+
+/// The documents of a text's fingerprints; none if it is blank.
+fn pieces_of_prints(prints: &Prints, text: &str) -> Vec<Piece> {
+    let cut = prints.cut(text);
+    if cut.words.is_empty() {
+        return Vec::new();
+    }
+    let (signatures, table) = prints.stored(&cut);
+    let (words, bytes) = (0..cut.words.len(), 0..table.bytes().len());
+    let mut parts = table.bytes().chunks(TABLE_BYTES);
+    // A text of many repetitions has more words than fingerprints.
+    let count = signatures.len().max(parts.len());
+    let empty = prints.empty(words.end);
+    let piece = |number: usize| Piece {
+        words: words.clone(),
+        bytes: bytes.clone(),
+        signature: signatures.get(number).unwrap_or(&empty).clone(),
+        table: parts.next().unwrap_or_default().to_vec(),
+    };
+    (0..count).map(piece).collect()
 }
 
 #[cfg(test)]
@@ -281,10 +342,19 @@ mod tests {
 
     #[test]
     fn places_and_payloads_are_told_again() {
-        assert_eq!(split_place(&inner_payload(&(3..9), None)).unwrap(), (3..9, &b""[..]));
-        let first = inner_payload(&(0..7), Some((5, b"mine")));
-        assert_eq!(split_first(&first).unwrap(), (5, &b"mine"[..]));
-        assert!(split_first(&first[..19]).is_err() && split_place(&first[..15]).is_err());
+        let windows = Params::builder().passages(Windows::new(8, 4).unwrap());
+        for builder in [windows, Params::preset(crate::Preset::Quotes)] {
+            let cutter = PassageCutter::new(&builder.build().unwrap()).unwrap();
+            let words: String = (0..300).map(|word| format!("w{word} ")).collect();
+            let text = cutter.prepare("k", &words, None).unwrap();
+            let first = cutter.payload(&text.pieces[0], Some((5, b"mine")));
+            assert_eq!(cutter.split_first(&first).unwrap(), (5, &b"mine"[..]));
+            assert!(
+                cutter.split_first(&first[..19]).is_err() && split_place(&first[..15]).is_err()
+            );
+            let next = cutter.payload(&text.pieces[1], None);
+            assert_eq!(next.is_empty(), cutter.prints().is_some());
+        }
     }
 
     #[test]

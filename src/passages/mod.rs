@@ -3,12 +3,20 @@
 //! A text is mapped to several documents of the engine, and matches of these documents are mapped
 //! back to an answer. `docs/guide/PASSAGES.md` describes the design.
 
+mod asked;
 mod cut;
+mod pairs;
+mod prints;
 mod query;
+mod shared;
+mod table;
+mod view;
 mod words;
 
 pub use cut::{PassageCutter, Prepared};
-pub use query::{Contained, PassageAnswer, PassageMatch, PassageQuery, PassageView};
+pub use pairs::PassagePair;
+pub use query::PassageQuery;
+pub use view::{Contained, PassageAnswer, PassageMatch, PassageView};
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -163,7 +171,7 @@ impl PassageIndex {
         let (key, payload) = (key.into(), payload.as_ref());
         let key = key.as_bytes();
         cut::check_key(key)?;
-        cut::check_payload(payload)?;
+        self.cutter.check_payload(payload)?;
         // Locked until the write below: the stored bytes begin with the position and the number of
         // passages, and no other write may change those in between.
         let _writing = self.lock()?;
@@ -171,7 +179,7 @@ impl PassageIndex {
         let Some(stored) = self.index.snapshot().get(&first[..])? else {
             return Ok(Outcome::Missing);
         };
-        let (_, old) = cut::split_first(&stored.payload)?;
+        let (_, old) = self.cutter.split_first(&stored.payload)?;
         let head = stored.payload.len() - old.len();
         let changed = [&stored.payload[..head], payload].concat();
         let written = self.index.write_to_any(&Batch::new().set_payload(first, changed))?;
@@ -201,10 +209,10 @@ impl PassageIndex {
                 before.push((None, 0));
                 continue;
             }
-            let (old, stored) = stored(&snapshot, text.key())?;
+            let (old, stored) = self.stored(&snapshot, text.key())?;
             let payload = given.get(text.key()).copied().unwrap_or(&stored);
             let begin = batch.len();
-            batch = replace(batch, text, payload, old)?;
+            batch = self.replace(batch, text, payload, old)?;
             before.push((Some(old > 0), batch.len().saturating_sub(begin)));
         }
         let written = self
@@ -236,7 +244,7 @@ impl PassageIndex {
         let key = key.as_bytes();
         cut::check_key(key)?;
         let _writing = self.lock()?;
-        let (old, _) = stored(&self.index.snapshot(), key)?;
+        let (old, _) = self.stored(&self.index.snapshot(), key)?;
         if old == 0 {
             return Ok(Outcome::Missing);
         }
@@ -259,6 +267,40 @@ impl PassageIndex {
         self.index.close()
     }
 
+    /// The operations that replace a text of `old` passages by another text.
+    fn replace(
+        &self,
+        mut batch: Batch,
+        text: &Prepared,
+        payload: &[u8],
+        old: u32,
+    ) -> Result<Batch> {
+        let new = u32::try_from(text.pieces.len())
+            .map_err(|_| Error::invalid("a text of more than 2^32 passages"))?;
+        for number in new..old {
+            batch = batch.remove(cut::inner_key(&text.key, number));
+        }
+        for (number, piece) in (0..new).zip(&text.pieces) {
+            let first = (number == 0).then_some((new, payload));
+            let payload = self.cutter.payload(piece, first);
+            let key = cut::inner_key(&text.key, number);
+            batch = batch.insert_with_payload(key, &piece.signature, payload);
+        }
+        Ok(batch)
+    }
+
+    /// The number of passages stored for a key (0 if there is no such text), and the payload of the
+    /// text.
+    fn stored(&self, snapshot: &Snapshot, key: &[u8]) -> Result<(u32, Vec<u8>)> {
+        match snapshot.get(cut::inner_key(key, 0))? {
+            Some(first) => {
+                let (count, payload) = self.cutter.split_first(&first.payload)?;
+                Ok((count, payload.to_vec()))
+            }
+            None => Ok((0, Vec::new())),
+        }
+    }
+
     /// Refused in a forked child: another thread of the parent may have held the lock at the fork.
     fn lock(&self) -> Result<MutexGuard<'_, ()>> {
         self.index.refuse_in_child()?;
@@ -278,32 +320,4 @@ fn of_text(error: Error, texts: &[Prepared], counts: impl Iterator<Item = usize>
         }
     }
     error
-}
-
-/// The operations that replace a text of `old` passages by another text.
-fn replace(mut batch: Batch, text: &Prepared, payload: &[u8], old: u32) -> Result<Batch> {
-    let new = u32::try_from(text.pieces.len())
-        .map_err(|_| Error::invalid("a text of more than 2^32 passages"))?;
-    for number in new..old {
-        batch = batch.remove(cut::inner_key(&text.key, number));
-    }
-    for (number, piece) in (0..new).zip(&text.pieces) {
-        let first = (number == 0).then_some((new, payload));
-        let payload = cut::inner_payload(&piece.bytes, first);
-        let key = cut::inner_key(&text.key, number);
-        batch = batch.insert_with_payload(key, &piece.signature, payload);
-    }
-    Ok(batch)
-}
-
-/// The number of passages stored for a key (0 if there is no such text), and the payload of the
-/// text.
-fn stored(snapshot: &Snapshot, key: &[u8]) -> Result<(u32, Vec<u8>)> {
-    match snapshot.get(cut::inner_key(key, 0))? {
-        Some(first) => {
-            let (count, payload) = cut::split_first(&first.payload)?;
-            Ok((count, payload.to_vec()))
-        }
-        None => Ok((0, Vec::new())),
-    }
 }

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
+use super::asked::Asked;
 use super::cut::{self, PassageCutter};
+use super::view::{Contained, PassageAnswer, PassageMatch, PassageView, ratio};
 use super::words::{Hit, QuotationRules, Tracer, WordRun};
 use crate::format::bytes::wide;
 use crate::index::setters;
@@ -15,70 +17,14 @@ use crate::{Conditions, DocumentView, Key, Match, Result, Signature, Snapshot};
 /// Number of query windows per batch of queries, which bounds the memory.
 const BATCH_PIECES: usize = small!(query::BATCH_PIECES, 256);
 
-/// A snapshot of a passage index.
-#[derive(Debug, Clone)]
-pub struct PassageView {
-    pub(super) snapshot: Snapshot,
-    pub(super) cutter: PassageCutter,
-}
-
-/// A quotation: a run of words of the query, with small gaps, that occurs in a stored text.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct PassageMatch {
-    /// Byte range in the query, from the first matching word to the last.
-    pub query: Range<u64>,
-    /// Byte range in the stored text as it was inserted. The range is approximate: at each end it
-    /// may be too long by up to a window.
-    pub stored: Range<u64>,
-    /// Number of matching words of the query.
-    pub words: u64,
-    /// The largest estimated Jaccard similarity between a query window and a stored window of the
-    /// quotation.
-    pub similarity: f64,
-}
-
-/// A stored text that has passages in common with the query.
-#[derive(Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct Contained {
-    /// The text's key.
-    pub key: Vec<u8>,
-    /// The caller's own bytes.
-    pub payload: Vec<u8>,
-    /// The fraction of the query's words that match.
-    pub share: f64,
-    /// The matching passages, in the order of the stored text.
-    pub passages: Vec<PassageMatch>,
-}
-
-/// The answer of a passage query. The texts with the largest share come first; texts with equal
-/// shares are sorted by key.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct PassageAnswer {
-    /// The texts, at most as many as the limit.
-    pub texts: Vec<Contained>,
-    /// Number of texts with a matching passage, regardless of the limit.
-    pub found: u64,
-    /// Number of words of the query. A text without words that is not blank counts as one word.
-    pub words: u64,
-    /// Whether the query ran to its end: see [`Answer::complete`](crate::Answer::complete).
-    pub complete: bool,
-    /// Number of the last change that the answer reflects.
-    pub change: u64,
-}
-
 /// A builder of a passage query: which stored texts quote this text?
 ///
 /// The threshold and the containment of its [`Conditions`] are those at which two windows match;
-/// the bound on candidates is for each window of the query. `limit`, prefix, times
-/// and filter are about texts: those with the largest share are returned, and a filter sees the
-/// text's own key and payload. The time of a text is that of its first passage, which stays if a
-/// new version of the text has the same first passage, payload and number of passages.
+/// the bound on candidates is for each window of the query. Fingerprints have no threshold; the
+/// containment is the share of the shorter text that is in the other, in words. `limit`, prefix,
+/// times and filter are about texts: those with the largest share are returned, and a filter sees
+/// the text's own key and payload. The time of a text is that of its first passage, which stays if
+/// a new version of the text has the same first passage, payload and number of passages.
 #[derive(Clone)]
 #[must_use = "a query does nothing until it is run"]
 pub struct PassageQuery<'a> {
@@ -138,24 +84,20 @@ impl fmt::Debug for PassageQuery<'_> {
     }
 }
 
-impl fmt::Debug for Contained {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut contained = f.debug_struct("Contained");
-        contained.field("key", &Key::from(&self.key)).field("payload_bytes", &self.payload.len());
-        contained.field("share", &self.share).field("passages", &self.passages).finish()
-    }
-}
-
 impl PassageQuery<'_> {
     /// Runs the query. Costs one query of the index per query window, of which there is one per
     /// quarter of a stride. Parts that match also cost two signatures per word, and a look-up per
-    /// matching passage. A blank text matches nothing.
+    /// matching passage. With fingerprints: two look-ups per word, and a comparison of words with
+    /// each text that shares a fingerprint. A blank text matches nothing.
     ///
     /// # Errors
     ///
     /// Those of [`Query::run`](crate::Query::run).
     pub fn run(&self) -> Result<PassageAnswer> {
         let Self { view: PassageView { snapshot, cutter }, conditions, .. } = self;
+        if let Some(prints) = cutter.prints() {
+            return Asked::new(self.view, prints, conditions).run(self.text);
+        }
         let (places, pieces) = cutter.of_query(self.text)?;
         conditions.check(snapshot.params().threshold())?;
         let windows = conditions.of_parts();
@@ -247,7 +189,7 @@ impl QuotationQuery<'_> {
         let Some(first) = self.view.snapshot.get(cut::inner_key(&key, 0))? else {
             return Ok(None);
         };
-        let (count, payload) = cut::split_first(&first.payload)?;
+        let (count, payload) = self.view.cutter.split_first(&first.payload)?;
         let seen = DocumentView { key: &key, payload, time: first.time };
         if !self.conditions.pass(seen)? {
             return Ok(None);
@@ -274,7 +216,8 @@ impl QuotationQuery<'_> {
         words.sort_unstable_by_key(|words| (words.start, words.end));
         passages.sort_by_key(|passage| (passage.stored.start, passage.query.start));
         let share = ratio(union(&words), self.places.len());
-        Ok(Some(Contained { key, payload: payload.to_vec(), share, passages }))
+        let payload = payload.to_vec();
+        Ok(Some(Contained { key, payload, share, stored_share: None, passages }))
     }
 
     /// The words of the query that occur in consecutive stored passages.
@@ -330,7 +273,9 @@ impl QuotationQuery<'_> {
         Some(PassageMatch {
             query: wide(begin)..wide(end),
             stored: group.stored(run, self.rules)?,
+            in_words: None,
             words: wide(union(&run.words)),
+            longest: None,
             similarity: similarities.fold(0.0, f64::max),
         })
     }
@@ -392,9 +337,4 @@ fn union(ranges: &[Range<usize>]) -> usize {
         end = end.max(range.end);
     }
     covered
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no text has 2^53 words")]
-fn ratio(part: usize, whole: usize) -> f64 {
-    part as f64 / whole as f64
 }

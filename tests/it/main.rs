@@ -11,6 +11,7 @@ mod concurrency;
 mod corrupting;
 #[cfg(target_os = "linux")]
 mod descriptors;
+mod fingerprints;
 mod fixtures;
 mod follow;
 #[cfg(unix)]

@@ -5,10 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use nearkin::{Alike, Cluster, Link, SimilarityText, Snapshot};
+use nearkin::{Alike, Cluster, Link, Scheme, SimilarityText, Snapshot};
 use serde::Serialize;
 
-use super::margin;
+use super::{copied, margin};
 use crate::args::Clusters;
 use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::args::values::ClusterOrder;
@@ -110,6 +110,9 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     args.conditions.selection.check()?;
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
+    if index.params().scheme() == Scheme::Winnow {
+        return copied::clusters(args, &index, output);
+    }
     opened::check_of_documents(index.params(), "clusters")?;
     let likeness = Likeness::for_index(index.params(), &args.conditions, &args.exact);
     let alike = if args.exact.exact { likeness.connecting } else { likeness.sought };

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use nearkin::passages::PassageView;
-use nearkin::{Comparisons, ErrorKind, Normalise, Params, Reader, Scheme, Shingles};
+use nearkin::{Comparisons, ErrorKind, Normalise, Params, Reader, Scheme, Shingles, Windows};
 use serde::Serialize;
 
 use crate::args::{Compact, Create, Stats, Verify};
@@ -110,7 +110,11 @@ fn warn_of_scan(sample: &Comparisons) {
 fn documents(stored: u64, texts: Option<u64>, params: &Params) -> String {
     match (texts, params.passages()) {
         (Some(texts), Some(windows)) => {
-            format!("{} in {} passages ({windows})", grouped(texts), grouped(stored))
+            let (texts, stored) = (grouped(texts), grouped(stored));
+            match params.scheme() {
+                Scheme::Winnow => format!("{texts} in {stored} documents of fingerprints"),
+                _ => format!("{texts} in {stored} passages ({windows})"),
+            }
         }
         _ => grouped(stored),
     }
@@ -145,6 +149,13 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
         }
         None => output::bytes(stats.bytes_on_disk),
     };
+    let (threshold, recall) = match params.scheme() {
+        Scheme::Winnow => {
+            let run = params.passages().map_or(0, Windows::window);
+            ("none".to_owned(), format!("every shared run of {run} words"))
+        }
+        _ => (params.threshold().to_string(), chances(params)),
+    };
     print_rows(
         &[
             ("documents", documents(stats.documents, texts, params)),
@@ -157,8 +168,8 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
                 format!("{} of {} bits, {}", params.hashes(), params.lane_bits(), params.scheme()),
             ),
             ("bands", format!("{} of {} rows", params.bands(), params.rows_per_band())),
-            ("threshold", params.threshold().to_string()),
-            ("expected recall", chances(params)),
+            ("threshold", threshold),
+            ("expected recall", recall),
             ("comparisons", compared(&sample)),
             ("changes", format!("{}, {} durable", stats.change, stats.durable_change)),
             ("recovery", recovered(&stats)),

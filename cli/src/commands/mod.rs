@@ -7,6 +7,7 @@ mod add;
 mod added;
 mod admit;
 mod clusters;
+mod copied;
 mod copies;
 mod dedup;
 mod exchange;

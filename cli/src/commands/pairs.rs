@@ -4,10 +4,10 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use nearkin::{Alike, Collapsed, Exact, Margin, Overlap, Pair, Reader, SimilarityText};
+use nearkin::{Alike, Collapsed, Exact, Margin, Overlap, Pair, Reader, Scheme, SimilarityText};
 use serde::Serialize;
 
-use super::margin;
+use super::{copied, margin};
 use crate::args::Pairs;
 use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::args::values::PairColumn;
@@ -36,6 +36,9 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     args.conditions.selection.check()?;
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
+    if index.params().scheme() == Scheme::Winnow {
+        return copied::pairs(args, &index, output);
+    }
     opened::check_of_documents(index.params(), "pairs")?;
     let likeness = Likeness::for_index(index.params(), &args.conditions, &args.exact);
     let alike = likeness.sought;

@@ -5,7 +5,7 @@
 use nearkin::passages::{
     Contained, PassageAnswer, PassageIndex, PassageMatch, PassageView, Prepared,
 };
-use nearkin::{Alike, Index, Reader, SimilarityText};
+use nearkin::{Alike, Index, Reader, Scheme, SimilarityText};
 use serde::Serialize;
 
 use super::added::{AddCounts, Safe};
@@ -110,6 +110,12 @@ struct TextObject<'a> {
     query: JsonBytes<'a>,
     key: JsonBytes<'a>,
     share: f64,
+    /// The share of the stored text, and the words of the longest run without a gap, if the index
+    /// has fingerprints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    longest: Option<u64>,
     passages: Vec<PassageObject>,
     /// False if not all candidates were compared, else left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,6 +129,13 @@ struct PassageObject {
     query: [u64; 2],
     stored: [u64; 2],
     words: u64,
+    /// If the index has fingerprints: both places in words, and the longest run without a gap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_words: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_words: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    longest: Option<u64>,
     similarity: f64,
     /// With `--show`: the quoted words as they stand in the query; `stored_text` has them as they
     /// stand in the stored text, if it can be read.
@@ -130,6 +143,11 @@ struct PassageObject {
     query_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stored_text: Option<String>,
+}
+
+/// Whether the index finds every shared run of words.
+fn has_fingerprints(index: &Reader) -> bool {
+    index.params().scheme() == Scheme::Winnow
 }
 
 /// A text used as query.
@@ -160,8 +178,16 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
             opened::check_of_documents(index.params(), what)?;
         }
     }
-    let threshold = args.conditions.threshold.unwrap_or_else(|| index.params().threshold());
-    opened::warn_if_missed(index.params(), Some(threshold));
+    let own = index.params().threshold();
+    let contained = args.conditions.contained.filter(|_| has_fingerprints(index));
+    let threshold = args.conditions.threshold.unwrap_or(own);
+    let alike = match contained {
+        Some(contained) => Alike::contained(contained),
+        None => Alike::similar(threshold),
+    };
+    if !has_fingerprints(index) {
+        opened::warn_if_missed(index.params(), Some(threshold));
+    }
     let originals = if args.show {
         Some(args.exact.originals(index.params(), index.sketcher(), &args.lines.rows)?)
     } else {
@@ -170,7 +196,7 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     let mut printing = Printing { many: false, labels: false, originals: originals.as_ref(), args };
     let view = PassageView::new(&index.snapshot())?;
     let ask = |text: &str| {
-        let conditions = args.conditions(Alike::similar(threshold)).limit(args.limit);
+        let conditions = args.conditions(alike).limit(args.limit);
         view.query(text).conditions(conditions).run()
     };
     if let Some(text) = &args.text {
@@ -298,15 +324,21 @@ impl Printing<'_> {
         output.line(format_args!("{share}  {}", visible(&text.key)))?;
         for found in &text.passages {
             let (query, stored) = (&found.query, &found.stored);
-            output.line(format_args!(
-                "  {}: bytes {} to {} are at {} to {}, similarity {}",
-                counted(found.words, "word"),
-                query.start,
-                query.end,
-                stored.start,
-                stored.end,
-                SimilarityText::Estimate(found.similarity)
-            ))?;
+            let (words, bytes) = (counted(found.words, "word"), [query.start, query.end]);
+            let place = format!("bytes {} to {}", bytes[0], bytes[1]);
+            let at = format!("{} to {}", stored.start, stored.end);
+            output.line(match found.longest {
+                Some(longest) if longest == found.words => {
+                    format!("  {words}: {place} are at {at}")
+                }
+                Some(longest) => {
+                    format!("  {words}, {longest} in one run: {place} are at {at}")
+                }
+                None => {
+                    let similarity = SimilarityText::Estimate(found.similarity);
+                    format!("  {words}: {place} are at {at}, similarity {similarity}")
+                }
+            })?;
             let (own, other) = self.words(queried, &text.key, found);
             let line = |text: String| visible(quoted::line(&text).as_bytes());
             if let Some(own) = own {
@@ -329,7 +361,7 @@ impl Printing<'_> {
     ) -> (Option<String>, Option<String>) {
         let Some(originals) = self.originals else { return (None, None) };
         let own = quoted::at(queried.text, &found.query).unwrap_or_default();
-        let stored = originals.text(key).and_then(|(_, text)| {
+        let stored = originals.text_alone(key).and_then(|text| {
             let part = quoted::at(&text, &found.stored)?;
             Some(quoted::part(part, own).to_owned())
         });
@@ -349,6 +381,9 @@ impl Printing<'_> {
                 query: [found.query.start, found.query.end],
                 stored: [found.stored.start, found.stored.end],
                 words: found.words,
+                query_words: found.in_words.as_ref().map(|(query, _)| [query.start, query.end]),
+                stored_words: found.in_words.as_ref().map(|(_, stored)| [stored.start, stored.end]),
+                longest: found.longest,
                 similarity: found.similarity,
                 query_text,
                 stored_text,
@@ -358,6 +393,8 @@ impl Printing<'_> {
             query: JsonBytes(queried.name),
             key: JsonBytes(&text.key),
             share: text.share,
+            stored_share: text.stored_share,
+            longest: text.passages.iter().filter_map(|found| found.longest).max(),
             passages: passages.collect(),
             complete: (!is_complete).then_some(false),
         })

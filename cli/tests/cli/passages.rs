@@ -169,3 +169,61 @@ fn passages_warn_of_quotations_that_are_too_short() {
     }
     assert!(found >= 14 && short <= 1, "{needed}: {found} of 15, {short} short ones");
 }
+
+/// Sentences of which no two essays share eight words.
+fn essay(number: u32) -> String {
+    words(1_000 * number, 1_000 * number + 120)
+}
+
+#[test]
+fn fingerprints_say_who_copied_from_whom() {
+    let scratch = Scratch::new();
+    let form = "Name, number, and your answer to question one in full sentences please.\n";
+    scratch.write("form.txt", form);
+    for number in 1..8 {
+        scratch.write(&format!("essays/{number}.txt"), form.to_owned() + &essay(number));
+    }
+    // 30 words of essay 1, of which one is replaced; 12 of essay 3.
+    let copied = words(1_040, 1_070).replace("w1050 ", "ELSE ");
+    scratch.write("essays/8.txt", format!("{form}{}{copied}{}", essay(8), words(3_005, 3_017)));
+    scratch.ok("add i essays --for quotes --template form.txt").says(&["9 common ones"]);
+    let pairs = scratch.ok("pairs i --json").objects();
+    let told =
+        pairs.iter().map(|pair| serde_json::json!([pair["a"], pair["longest"], pair["words"]]));
+    let told = Value::Array(told.collect());
+    assert_eq!(told, serde_json::json!([["essays/1.txt", 19, 29], ["essays/3.txt", 12, 12]]));
+    assert_eq!(pairs[1]["stands_out"], true);
+    let table = scratch.ok("pairs i");
+    assert!(table.stdout.contains("!       19     29"), "{}", table.stdout);
+    table.says(&["2 pairs share a run of words; 2 stand out"]);
+    assert_eq!(scratch.ok("pairs i --contained 0.2 --json").objects().len(), 1);
+    let groups = scratch.ok("clusters i").stdout;
+    assert_eq!(groups, "3 texts\n  essays/1.txt\n  essays/3.txt\n  essays/8.txt\n");
+    // Each file is answered under its name, with the places and the words.
+    let ran = scratch.ok("query i essays/8.txt form.txt --show");
+    assert!(ran.stdout.starts_with("essays/8.txt:\n1.000  essays/8.txt\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("29 words, 19 in one run: bytes "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("stored: w1040 w1041"), "{}", ran.stdout);
+    ran.says(&["no text holds passages of form.txt"]);
+    let found = scratch.ok("query i essays/8.txt --json").objects();
+    let passage = &found.iter().find(|one| one["key"] == "essays/3.txt").unwrap()["passages"][0];
+    assert_eq!(passage["stored_words"], serde_json::json!([17, 29]), "{passage}");
+    assert_eq!(scratch.ok("query i essays/8.txt --json --contained 0.3").objects().len(), 1);
+    scratch.ok("stats i").says_not("recall");
+    scratch.ok("add i essays --template form.txt --for quotes").says_not("differ");
+    scratch.fails("add i essays --template essays/1.txt", &["created without this --template"]);
+    scratch.fails("query i essays/1.txt --threshold 0.5", &["no threshold"]);
+    scratch.fails("pairs i --sort", &["--sort is for similar documents"]);
+    scratch.fails("clusters i --direct", &["--direct is for similar documents"]);
+    scratch.fails("create x --for quotes --threshold 0.5", &["winnow", "leave these out"]);
+    scratch.fails("create x --for quotes --template none.txt", &["--template", "none.txt"]);
+    scratch.ok("remove i essays/1.txt");
+    assert_eq!(scratch.ok("pairs i --json").objects().len(), 1);
+    scratch.ok("verify i");
+    // Windows are made as before, and an index of an older version is still `--for quotes`.
+    scratch
+        .ok("add w essays --for quotes --passages 50:25")
+        .says(&["passages 50:25, threshold 0.3"]);
+    scratch.ok("add w essays --for quotes").says_not("different settings");
+    scratch.fails("pairs w", &["of passages (50:25)"]);
+}

@@ -10,7 +10,7 @@ use super::lists::Lists;
 use super::normalise::Normalise;
 use super::pieces::Windows;
 use super::shape::{Scheme, Shingles};
-use super::{Fields, HASHES, Params, stop};
+use super::{Fields, HASHES, Params, WINNOW_ROWS, stop};
 use crate::curve;
 use crate::{Error, Result};
 
@@ -258,7 +258,9 @@ impl ParamsBuilder {
     /// `Invalid`: the message names the setting that is out of range, or tells how many hashes the
     /// threshold and the recall target need.
     pub fn build(self) -> Result<Params> {
-        let hashes = self.hashes.map_or(Ok(HASHES_DEFAULT), |hashes| narrow("hashes", hashes))?;
+        let winnows = self.scheme == Scheme::Winnow;
+        let usual = if winnows { WINNOW_ROWS } else { HASHES_DEFAULT };
+        let hashes = self.hashes.map_or(Ok(usual), |hashes| narrow("hashes", hashes))?;
         let external = self.scheme.is_external();
         let shingles = if external { Shingles::Items } else { Shingles::Words(3) };
         let shingles = self.shingles.unwrap_or(shingles);
@@ -266,9 +268,9 @@ impl ParamsBuilder {
             scheme: self.scheme,
             seed: self.seed,
             hashes,
-            bands: 1,
+            bands: if winnows { WINNOW_ROWS } else { 1 },
             rows: 1,
-            lane_bits: self.lane_bits.unwrap_or(16),
+            lane_bits: self.lane_bits.unwrap_or(if winnows { 32 } else { 16 }),
             shingles,
             passages: self.passages,
             bag: self.bag,
@@ -281,12 +283,15 @@ impl ParamsBuilder {
         let mut fields = Params::checked(fields, self.lists.clone())?.fields;
         let (hashes, (bands, rows)) = match self.bands {
             Some((bands, rows)) => (hashes, (narrow("bands", bands)?, narrow("rows", rows)?)),
+            None if winnows => (hashes, (WINNOW_ROWS, 1)),
             None => self.choose(hashes)?,
         };
         fields.hashes = hashes;
         fields.bands = bands;
         fields.rows = rows;
-        fields.lane_bits = self.lane_bits_for(rows);
+        if !winnows {
+            fields.lane_bits = self.lane_bits_for(rows);
+        }
         Params::checked(fields, self.lists)
     }
 

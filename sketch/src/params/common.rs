@@ -10,7 +10,8 @@ use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Error, Result};
+use super::Params;
+use crate::{Error, ErrorKind, Result, Sketcher};
 
 /// First word of a list as text.
 const MAGIC: &str = "nearkin-common-1";
@@ -61,6 +62,43 @@ impl Common {
             ))),
             _ => Ok(Self { made_for: None, hashes: hashes.into() }),
         }
+    }
+
+    /// The list of all shingles of these texts, such as a form that all documents have filled in,
+    /// together with the list that the parameters have. Blank texts have none.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if there is no shingle, if there are more than [`Common::HASHES_MAX`], or if the
+    /// parameters take no list.
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// # fn main() -> nearkin::Result<()> {
+    /// use nearkin::{Common, Params, Preset};
+    ///
+    /// let params = Params::preset(Preset::Quotes).build()?;
+    /// let form = Common::of_texts(&params, ["answer all of these questions in full sentences"])?;
+    /// assert_eq!(form.hashes().len(), 5);
+    /// let params = params.to_builder().common(form).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of_texts<T: AsRef<str>>(
+        params: &Params,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Result<Self> {
+        params.to_builder().common(Self::from_hashes([0])?).build()?;
+        let sketcher = Sketcher::new(&params.of_shingles()?);
+        let mut hashes: Vec<u64> = params.common().map_or(&[][..], Self::hashes).to_vec();
+        for text in texts {
+            match sketcher.original_text(text.as_ref()) {
+                Ok(original) => hashes.extend_from_slice(original.shingle_hashes()),
+                Err(error) if error.kind() == ErrorKind::Empty => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self::from_hashes(hashes)?.made_for(params.shingle_id()))
     }
 
     /// Binds the list to the settings that shingle hashes depend on.

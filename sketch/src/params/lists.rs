@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Common, Fields, Shingles, stop};
+use super::{Common, Fields, Scheme, Shingles, stop};
 use crate::{Error, Result};
 
 /// The lists of [`Params`](super::Params).
@@ -24,6 +24,9 @@ impl Lists {
         let shingles = fields.shingles;
         if let Some(stop) = &self.stop {
             stop::check(stop)?;
+            if fields.scheme == Scheme::Winnow {
+                return Err(Error::invalid("fingerprints take no stop list"));
+            }
             if !matches!(shingles, Shingles::Words(_)) {
                 return Err(Error::invalid(format!(
                     "a stop list needs shingles of words; these are {shingles}"
@@ -31,9 +34,9 @@ impl Lists {
             }
         }
         if self.common.is_some() {
-            if fields.passages.is_some() {
+            if fields.passages.is_some() && fields.scheme != Scheme::Winnow {
                 return Err(Error::invalid(
-                    "an index of passages takes no list of common shingles",
+                    "windows of words take no list of common shingles; fingerprints do",
                 ));
             }
             if fields.scheme.is_external() {

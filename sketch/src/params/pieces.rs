@@ -6,13 +6,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Params;
-use super::shape::Shingles;
+use super::shape::{Scheme, Shingles};
 use crate::{Error, Result};
 
 /// Maximum length of a window in words.
 const WINDOW_WORDS_MAX: u32 = 1 << 20;
 
 /// The windows that texts are cut into. `200:100` means windows of 200 words, one every 100 words.
+/// With [`Scheme::Winnow`](super::Scheme::Winnow), `8:1` means every run of 8 words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Windows {
     window: u32,
@@ -20,8 +21,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The windows of [`Preset::Quotes`](super::Preset::Quotes).
-    pub(super) const QUOTES: Self = Self { window: 50, stride: 25 };
+    /// Every run of eight words: what [`Preset::Quotes`](super::Preset::Quotes) finds.
+    pub(super) const QUOTES: Self = Self { window: 8, stride: 1 };
 
     /// Windows of `window` words (1 to 2^20), one every `stride` words (1 to `window`, so that
     /// every word is in a window).
@@ -59,14 +60,18 @@ impl Windows {
         (self.window, self.stride)
     }
 
-    /// Returns an error if the shingles are not words, which passages need.
-    pub(super) fn validate(self, shingles: Shingles) -> Result<()> {
+    /// Returns an error if the shingles are not words, which passages need. Fingerprints may be of
+    /// tokens, too.
+    pub(super) fn validate(self, shingles: Shingles, scheme: Scheme) -> Result<()> {
         match shingles {
             Shingles::Words(units) if units <= self.window => Ok(()),
-            Shingles::Words(units) => Err(Error::invalid(format!(
-                "passages of {} words have no shingle of {units} words",
-                self.window
-            ))),
+            Shingles::Tokens(units) if units <= self.window && scheme == Scheme::Winnow => Ok(()),
+            Shingles::Words(units) | Shingles::Tokens(units) if units > self.window => {
+                Err(Error::invalid(format!(
+                    "passages of {} words have no shingle of {units} words",
+                    self.window
+                )))
+            }
             _ => Err(Error::invalid(format!(
                 "passages are cut at words and need shingles of words; these are {shingles}"
             ))),
@@ -101,6 +106,9 @@ impl Params {
     /// ```
     pub fn quotation_words(&self, threshold: f64) -> Option<usize> {
         let windows = self.passages()?;
+        if self.scheme() == Scheme::Winnow {
+            return Some(windows.window());
+        }
         let most = windows.window() + windows.stride();
         let is_found =
             |words: usize| self.quotation_chance(windows, words, threshold) >= self.recall_target();

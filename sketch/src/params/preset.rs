@@ -5,11 +5,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Params;
 use super::builder::ParamsBuilder;
 use super::normalise::{FoldOptions, Normalise};
 use super::pieces::Windows;
-use super::shape::Shingles;
+use super::shape::{Scheme, Shingles};
+use super::{Params, WINNOW_ROWS};
 use crate::{Error, Result};
 
 /// A named set of shingles, normalisation and threshold for one purpose. Presets were chosen by
@@ -36,8 +36,9 @@ pub enum Preset {
     Records,
     /// Program text: `chars:9` at 0.6.
     Code,
-    /// Quotations, in a passage index: windows of 50 words, one every 25 words, at 0.3. See
-    /// the module `passages`.
+    /// Quotations, in a passage index: fingerprints of 4 words, which find every shared run of 8.
+    /// Words that are hyphenated at line ends are joined, and look-alike letters of other scripts
+    /// are read as Latin ones. See the module `passages`.
     Quotes,
 }
 
@@ -87,12 +88,15 @@ impl Params {
             Preset::Short => (Shingles::Chars(4), 0.65, fold),
             Preset::Records => (Shingles::Chars(4), 0.45, fold),
             Preset::Code => (Shingles::Chars(9), 0.6, fold),
-            Preset::Quotes => (Shingles::Words(3), 0.3, fold.dehyphenate(true)),
+            Preset::Quotes => {
+                let fold = fold.dehyphenate(true).lookalikes(true);
+                (Shingles::Words(4), 1.0 / f64::from(WINNOW_ROWS), fold)
+            }
         };
         let builder = Self::for_threshold(threshold).shingles(shingles);
         let builder = builder.normalise(Normalise::Fold(options));
         match preset {
-            Preset::Quotes => builder.passages(Windows::QUOTES),
+            Preset::Quotes => builder.passages(Windows::QUOTES).scheme(Scheme::Winnow),
             _ => builder,
         }
     }

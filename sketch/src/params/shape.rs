@@ -94,7 +94,7 @@ impl FromStr for Shingles {
     }
 }
 
-/// The algorithm that computes a signature from shingles. Spelt `fast`, `textbook`,
+/// The algorithm that computes a signature from shingles. Spelt `fast`, `textbook`, `winnow`,
 /// `external:NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
@@ -111,6 +111,11 @@ pub enum Scheme {
     /// [`Signature::from_rows`](crate::Signature::from_rows). Texts are not accepted. The name
     /// identifies the program and its settings; signatures with different names are not comparable.
     External(SchemeName),
+    /// Winnowed fingerprints (Schleimer, Wilkerson and Aiken 2003), for an index of passages that
+    /// finds every shared run of words. A text has as many signatures as its fingerprints need, so
+    /// a [`Sketcher`](crate::Sketcher) makes none. Everything else is fixed:
+    /// [`Preset::Quotes`](crate::Preset::Quotes) has these settings.
+    Winnow,
 }
 
 impl Scheme {
@@ -136,6 +141,7 @@ impl fmt::Display for Scheme {
             Self::Fast => f.write_str("fast"),
             Self::Textbook => f.write_str("textbook"),
             Self::External(maker) => write!(f, "external:{maker}"),
+            Self::Winnow => f.write_str("winnow"),
         }
     }
 }
@@ -147,10 +153,11 @@ impl FromStr for Scheme {
         match text {
             "fast" => Ok(Self::Fast),
             "textbook" => Ok(Self::Textbook),
+            "winnow" => Ok(Self::Winnow),
             _ => match text.strip_prefix("external:") {
                 Some(name) => Self::external(name),
                 None => Err(Error::invalid(format!(
-                    "scheme must be fast, textbook or external:NAME, not {text:?}"
+                    "scheme must be fast, textbook, winnow or external:NAME, not {text:?}"
                 ))),
             },
         }

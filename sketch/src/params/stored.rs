@@ -47,6 +47,9 @@ pub(super) enum StoredShingles {
     WordsInPassages(u32, u32, u32, Option<String>),
     /// Shingles of any kind with a list of common shingles: kind, stop list, the list.
     WithCommon(Shingles, Option<String>, Common),
+    /// Fingerprints: their shingles, the words of a run that is found for certain, the list of
+    /// common shingles.
+    InRuns(Shingles, u32, Option<Common>),
 }
 
 impl From<Params> for Stored {
@@ -55,6 +58,10 @@ impl From<Params> for Stored {
         let Lists { stop, common } = params.lists;
         let stored = |stop: Arc<str>| stop.as_ref().to_owned();
         let shingles = match (f.shingles, stop, common) {
+            (shingles, _, common) if f.scheme == Scheme::Winnow => {
+                let (run, _) = f.passages.map_or((1, 1), Windows::parts);
+                StoredShingles::InRuns(shingles, run, common)
+            }
             (shingles, stop, Some(common)) => {
                 StoredShingles::WithCommon(shingles, stop.map(stored), common)
             }
@@ -109,6 +116,11 @@ impl TryFrom<Stored> for Params {
             StoredShingles::WithCommon(shingles, stop, list) => {
                 common = Some(list);
                 (shingles, stop)
+            }
+            StoredShingles::InRuns(shingles, run, list) => {
+                passages = Some(Windows::new(run, 1)?);
+                common = list;
+                (shingles, None)
             }
         };
         let fields = Fields {

@@ -193,7 +193,7 @@ fn rows(params: &Params, hashes: &[u64]) -> Vec<u8> {
     let values = match params.scheme() {
         Scheme::Fast => naive::fast(hashes, params.hashes(), &naive::rehash),
         Scheme::Textbook => textbook(hashes, params.hashes(), params.seed()),
-        Scheme::External(_) => unreachable!("nothing is sketched for it"),
+        Scheme::External(_) | Scheme::Winnow => unreachable!("nothing is sketched for it"),
     };
     let lane = |value: u64| (value.wrapping_mul(0xf135_7aea_2e62_a9c5) >> 48) as u16;
     let lanes = values.into_iter().map(lane);

@@ -159,7 +159,7 @@ impl Alike {
     }
 
     /// The minimum similarity and the minimum containment, as the caller gave them.
-    pub(super) fn thresholds(self) -> (Option<f64>, Option<f64>) {
+    pub(crate) fn thresholds(self) -> (Option<f64>, Option<f64>) {
         (Some(self.threshold), self.contained)
     }
 

@@ -8,6 +8,7 @@ pub mod machine;
 mod opening;
 pub mod params;
 pub mod rows;
+mod stop;
 pub mod table;
 pub mod ttl;
 pub mod values;

@@ -97,11 +97,26 @@ impl Given {
         Ok(given.with_common(learned.list))
     }
 
+    /// Fails if a template has shingles that the index does not leave out.
+    fn check_templates(&self, params: &Params, dir: &Path) -> Result<(), Failure> {
+        if self.template.is_empty() {
+            return Ok(());
+        }
+        let list = common::of_templates(params, &self.template)?;
+        if params.common().map(Common::hashes) == Some(list.hashes()) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            format!("{} was created without this --template", dir.display()),
+            "what an index leaves out is fixed when it is created: add the texts to a new one",
+        ))
+    }
+
     /// Fails if the given parameters differ from those of the index.
     pub fn check(&self, params: &Params, dir: &Path) -> Result<(), Failure> {
         let differences = self.differences(params);
         if differences.is_empty() {
-            return Ok(());
+            return self.check_templates(params, dir);
         }
         let name = dir.display();
         let advice = match self

@@ -2,14 +2,14 @@
 //!
 //! This module knows option names. The library interprets the parameters.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 
 use nearkin::{Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles, Windows};
 
 use super::common::CommonGiven;
+use super::stop::StopWords;
 use crate::failure::Failure;
-use nearkin_input::files;
+use crate::input::common;
 
 /// Default threshold of a new index; the same as the library's.
 pub const THRESHOLD_DEFAULT: f64 = 0.7;
@@ -17,6 +17,9 @@ pub const THRESHOLD_DEFAULT: f64 = 0.7;
 /// Default threshold of an index of passages. It is lower because quotations rarely start at window
 /// boundaries.
 const THRESHOLD_OF_PASSAGES: f64 = 0.5;
+
+/// Threshold of `--for quotes` together with windows.
+const THRESHOLD_OF_WINDOWS: f64 = 0.3;
 
 /// The options that were given. All others have the default of a new index, or the value of an
 /// existing one.
@@ -60,8 +63,9 @@ pub struct Given {
 
     /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE words
     ///
-    /// For example 50:25, the value of `--for quotes`. `nearkin query` then prints which texts
-    /// contain parts of the query, where, and how much of it. The default threshold is then 0.5.
+    /// For example 50:25. `nearkin query` then prints which texts contain parts of the query,
+    /// where, and how much of it. The default threshold is then 0.5. `--for quotes` finds shorter
+    /// quotations in less space: every run of 8 words.
     #[arg(long, value_name = "WINDOW:STRIDE")]
     #[arg(value_parser = |text: &str| text.parse::<Windows>())]
     passages: Option<Windows>,
@@ -82,6 +86,11 @@ pub struct Given {
     #[arg(long, visible_alias = "common", value_name = "SHARE|FILE")]
     #[arg(value_parser = CommonGiven::parse)]
     pub(super) ignore_common: Option<CommonGiven>,
+
+    /// Ignore what is in FILE, such as a form that all texts have filled in; may be repeated. Its
+    /// shingles are left out like those of --ignore-common, at most 8,192 in all
+    #[arg(long, value_name = "FILE")]
+    pub(super) template: Vec<PathBuf>,
 
     /// Count a repeated shingle as often as it occurs, not once
     #[arg(long)]
@@ -125,19 +134,6 @@ pub struct Given {
     /// 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-}
-
-/// The words of a stop list, sorted and unique.
-#[derive(Debug, Clone)]
-struct StopWords(BTreeSet<String>);
-
-impl StopWords {
-    fn read(path: &str) -> Result<Self, String> {
-        let bytes = files::read(Path::new(path)).map_err(|reason| reason.kind().to_owned())?;
-        let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        Ok(Self(lines.flat_map(str::split_whitespace).map(str::to_owned).collect()))
-    }
 }
 
 impl Given {
@@ -184,9 +180,17 @@ impl Given {
         let Some(Ok(params)) = self.preset.map(|preset| Params::preset(preset).build()) else {
             return filled;
         };
+        let params = match self.passages.filter(|windows| windows.stride() > 1) {
+            Some(windows) if params.scheme() == Scheme::Winnow => {
+                let older = Params::for_threshold(THRESHOLD_OF_WINDOWS).passages(windows);
+                older.normalise(params.normalise()).build().unwrap_or(params)
+            }
+            _ => params,
+        };
         filled.threshold.get_or_insert(params.threshold());
         filled.shingles.get_or_insert(params.shingles());
         filled.passages = filled.passages.or(params.passages());
+        filled.scheme.get_or_insert(params.scheme());
         if !self.keep_case && !self.no_nfc {
             filled.normalise.get_or_insert(params.normalise());
         }
@@ -249,6 +253,7 @@ impl Given {
             // The path of the list and the seed, which may be secret, are not repeated.
             option("stop", self.stop.as_ref().map(|_| "FILE".to_owned())),
             option("ignore-common", self.ignore_common.as_ref().map(CommonGiven::spelled)),
+            option("template", (!self.template.is_empty()).then(|| "FILE".to_owned())),
             option("normalise", self.normalise.map(|normalise| normalise.to_string())),
             option("lane-bits", self.lane_bits.map(|bits| bits.to_string())),
             option("scheme", self.scheme.map(|scheme| scheme.to_string())),
@@ -271,7 +276,7 @@ impl Given {
     /// The parameters of a new index.
     pub fn params(&self) -> Result<Params, Failure> {
         self.check_common()?;
-        Ok(self.builder().build()?)
+        common::with_templates(self.builder().build()?, &self.template)
     }
 
     /// The settings of a new index, of which only the given ones are set.
@@ -366,7 +371,11 @@ impl Given {
     pub fn differences(&self, params: &Params) -> Vec<String> {
         let mut found = Vec::new();
         if self.preset.is_some() {
-            return Self { preset: None, ..self.filled() }.differences(params);
+            // An index of windows that an older version made for quotations.
+            let is_older = params.passages().is_some() && params.scheme() != Scheme::Winnow;
+            let is_older = is_older && self.preset == Some(Preset::Quotes);
+            let given = if is_older { self.clone() } else { self.filled() };
+            return Self { preset: None, ..given }.differences(params);
         }
         different(&mut found, "threshold", self.threshold, &params.threshold());
         different(&mut found, "recall", self.recall, &params.recall_target());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nearkin::{Common, CommonLearner, CommonShingle, Params};
+use nearkin::{Common, CommonLearner, CommonShingle, Params, Sketcher};
 
 use super::content::Reading;
 use super::documents::Input;
@@ -22,6 +22,43 @@ pub struct LearnedCommon {
     pub list: Option<Common>,
     /// The number of different documents that were counted.
     pub documents: u64,
+}
+
+/// The shingles of templates, together with the list that the parameters have.
+pub fn of_templates(params: &Params, paths: &[PathBuf]) -> Result<Common, Failure> {
+    let reading = Reading::new(Sketcher::new(params), Fields::text("id", "text"));
+    let mut input = Input::files_or_folders(paths, false)?;
+    let progress = Progress::start("reading templates", input.size().0, input.size().1);
+    let mut texts = Vec::new();
+    pipeline::run(
+        &mut input,
+        Pace::Full,
+        &progress,
+        |raw| reading.text(raw),
+        |chunk| {
+            for one in chunk {
+                match one {
+                    Ok((_, text)) => texts.push(text),
+                    Err(skipped) => {
+                        return Err(Failure::new(
+                            format!("--template: {skipped}"),
+                            "give a file of text, or of a format that `nearkin add` reads",
+                        ));
+                    }
+                }
+            }
+            Ok(())
+        },
+    )?;
+    Ok(Common::of_texts(params, &texts)?)
+}
+
+/// The parameters with the shingles of templates on their list.
+pub fn with_templates(params: Params, paths: &[PathBuf]) -> Result<Params, Failure> {
+    if paths.is_empty() {
+        return Ok(params);
+    }
+    Ok(params.to_builder().common(of_templates(&params, paths)?).build()?)
 }
 
 /// Fails if a file cannot be read twice.

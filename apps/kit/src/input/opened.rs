@@ -327,6 +327,11 @@ pub fn describe(params: &Params) -> String {
         _ => params.shingles().to_string(),
     };
     let passages = params.passages();
+    if let Some(windows) = passages.filter(|_| params.scheme() == Scheme::Winnow) {
+        let common = params.common().map_or(0, |common| common.hashes().len());
+        let (run, shingles) = (windows.window(), params.shingles());
+        return format!("runs of {run} words, fingerprints of {shingles}, {common} common ones");
+    }
     let passages = passages.map_or_else(String::new, |windows| format!("passages {windows}, "));
     let common = params.common().map_or(0, |common| common.hashes().len());
     let common = match common as u64 {
@@ -419,6 +424,10 @@ pub fn hint_at_parts(params: &Params, contained: Option<f64>) {
 /// settings would find them.
 pub fn note_quotation_words(params: &Params, threshold: f64) {
     let Some(windows) = params.passages() else { return };
+    if params.scheme() == Scheme::Winnow {
+        let run = windows.window();
+        return output::note(format!("every run of {run} words that two texts share is found"));
+    }
     let Some(words) = params.quotation_words(threshold) else {
         return output::note(format!(
             "warning: windows of {windows} miss quotations of every length at {threshold}; create \
@@ -446,6 +455,10 @@ fn halved(params: &Params, windows: Windows) -> Option<Params> {
 pub fn check_of_documents(params: &Params, what: &str) -> Result<(), Failure> {
     match params.passages() {
         None => Ok(()),
+        Some(_) if params.scheme() == Scheme::Winnow => Err(Failure::new(
+            format!("{what} needs an index of documents, but this one is of fingerprints"),
+            "`nearkin pairs` and `query` say what its texts share",
+        )),
         Some(windows) => Err(Failure::new(
             format!("{what} needs an index of documents, but this one is of passages ({windows})"),
             "add the texts to another index, created without --passages",

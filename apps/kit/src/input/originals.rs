@@ -237,6 +237,13 @@ impl Originals {
         self.text_of(key, self.raw(key)?)
     }
 
+    /// The text that has this key now; `None` in the same cases as [`Originals::fetch`]. For an
+    /// index whose signatures are not of whole texts.
+    pub fn text_alone(&self, key: &[u8]) -> Option<String> {
+        let (name, text) = self.reading.text(self.raw(key)?).ok()?;
+        (name == key).then_some(text)
+    }
+
     fn text_of(&self, key: &[u8], raw: Raw) -> Option<(Signature, String)> {
         let (name, signature, text) = self.reading.signed_text(raw).ok()?;
         (name == key).then_some((signature, text))

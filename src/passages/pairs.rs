@@ -1,0 +1,226 @@
+//! All pairs of texts of an index of fingerprints that share a run of words.
+//!
+//! Holds the words and fingerprints of all texts in memory.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::asked::{least_share, share_of};
+use super::cut;
+use super::prints::Print;
+use super::shared::Comparison;
+use super::table::{WordTable, foreign};
+use super::view::PassageView;
+use crate::format::bytes::wide;
+use crate::{Conditions, DocumentView, Error, ErrorKind, Result};
+
+/// Two texts that share a run of words: see [`PassageView::pairs`].
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct PassagePair {
+    /// The key of the one text: the smaller one as bytes.
+    pub a: Vec<u8>,
+    /// The key of the other text.
+    pub b: Vec<u8>,
+    /// The share of the words of `a` that are in `b`.
+    pub share_of_a: f64,
+    /// The share of the words of `b` that are in `a`.
+    pub share_of_b: f64,
+    /// Number of words of `a` that are in `b`.
+    pub words: u64,
+    /// Number of words of the longest run of equal words.
+    pub longest: u64,
+    /// Whether the longest run stands out in this collection: it has at least 12 words, and twice
+    /// as many as those of all other pairs but 5 in 100, or as many as there are texts.
+    pub stands_out: bool,
+}
+
+/// A run of fewer words does not stand out.
+const OUT_MIN: usize = 12;
+
+/// A text while it is read.
+#[derive(Default)]
+struct Read {
+    /// What piece 0 says: words, bytes of the table, pieces.
+    first: Option<(usize, u64, u32)>,
+    /// Parts of the table by number of the piece.
+    parts: Vec<(u32, Vec<u8>)>,
+    prints: Vec<(u32, Print)>,
+}
+
+/// A text that has been read.
+struct Text {
+    key: Vec<u8>,
+    table: WordTable,
+    prints: Vec<Print>,
+}
+
+impl PassageView {
+    /// All pairs of texts that share a run of words, those of the longest run first, then of most
+    /// words, then by key. Only for an index of fingerprints.
+    ///
+    /// These conditions apply: prefix, times, filter, containment (the larger of both shares),
+    /// limit, deadline and cancellation. What a list of common shingles has leads to no pair.
+    ///
+    /// Reads all documents. Costs memory for the words and fingerprints of all texts, about 10
+    /// bytes a word, and a comparison for each two texts that share a fingerprint.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if the index has no fingerprints, or for conditions that do not apply.
+    /// `Cancelled`,
+    /// `Corrupt`, `Io`.
+    pub fn pairs(&self, conditions: &Conditions<'_>) -> Result<Vec<PassagePair>> {
+        let Some(prints) = self.cutter.prints() else {
+            return Err(Error::invalid(
+                "windows of words have no pairs of texts: add the texts to an index of \
+                 fingerprints, `nearkin add NEW PATH... --for quotes`",
+            ));
+        };
+        let contained = least_share(self, conditions)?;
+        let texts = self.texts(conditions)?;
+        let groups = Groups::new(&texts);
+        let mut pairs = Vec::new();
+        let mut met = vec![usize::MAX; texts.len()];
+        for (number, text) in texts.iter().enumerate() {
+            if conditions.stop.is_due() {
+                return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
+            }
+            let comparison = Comparison::new(text.table.ids(), &text.table.common, prints.run);
+            for other in groups.after(text, number) {
+                if std::mem::replace(&mut met[other], number) == number {
+                    continue;
+                }
+                let theirs = &texts[other];
+                let Some(shared) = comparison.with(theirs.table.ids()) else { continue };
+                let share_of_a = share_of(shared.ours, &text.table);
+                let share_of_b = share_of(shared.theirs, &theirs.table);
+                if share_of_a.max(share_of_b) < contained {
+                    continue;
+                }
+                pairs.push(PassagePair {
+                    a: text.key.clone(),
+                    b: theirs.key.clone(),
+                    share_of_a,
+                    share_of_b,
+                    words: wide(shared.ours),
+                    longest: wide(shared.longest),
+                    stands_out: false,
+                });
+            }
+        }
+        pairs.sort_by(|one, other| {
+            let rank = |pair: &PassagePair| (pair.longest, pair.words);
+            let keys = |pair: &PassagePair| (pair.a.clone(), pair.b.clone());
+            rank(other).cmp(&rank(one)).then_with(|| keys(one).cmp(&keys(other)))
+        });
+        mark(&mut pairs, texts.len());
+        pairs.truncate(conditions.limit);
+        Ok(pairs)
+    }
+
+    /// Groups of texts that [`PassageView::pairs`] connect: those that stand out; if the conditions
+    /// have a containment, all that reach it. The keys of each group ascend, and so do groups by
+    /// their first key.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PassageView::pairs`].
+    pub fn clusters(&self, conditions: &Conditions<'_>) -> Result<Vec<Vec<Vec<u8>>>> {
+        let is_any = least_share(self, conditions)? > 0.0;
+        let mut pairs = self.pairs(&conditions.clone().limit(usize::MAX))?;
+        pairs.retain(|pair| is_any || pair.stands_out);
+        let mut groups: Vec<BTreeSet<Vec<u8>>> = Vec::new();
+        for pair in pairs {
+            let is_of =
+                |group: &BTreeSet<Vec<u8>>| group.contains(&pair.a) || group.contains(&pair.b);
+            let (joined, others) = groups.into_iter().partition(is_of);
+            let joined: Vec<BTreeSet<Vec<u8>>> = joined;
+            groups = others;
+            groups.push(joined.into_iter().flatten().chain([pair.a, pair.b]).collect());
+        }
+        groups.sort_unstable();
+        groups.truncate(conditions.limit);
+        Ok(groups.into_iter().map(|group| group.into_iter().collect()).collect())
+    }
+
+    /// All texts that pass the conditions, by key.
+    fn texts(&self, conditions: &Conditions<'_>) -> Result<Vec<Text>> {
+        let mut read: HashMap<Vec<u8>, Read> = HashMap::new();
+        for document in self.snapshot.iter() {
+            if conditions.stop.is_due() {
+                return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
+            }
+            let document = document?;
+            let (key, number) = cut::split_key(&document.key)?;
+            let text = match read.get_mut(key) {
+                Some(text) => text,
+                None => read.entry(key.to_vec()).or_default(),
+            };
+            text.prints.extend(Print::stored(&document.signature).map(|one| (number, one)));
+            if number > 0 {
+                if !document.payload.is_empty() {
+                    text.parts.push((number, document.payload));
+                }
+                continue;
+            }
+            let (count, payload) = self.cutter.split_first(&document.payload)?;
+            if conditions.pass(DocumentView { key, payload, time: document.time })? {
+                let (part, _, place) = cut::table_of(&document.payload)?;
+                let words = usize::try_from(place.start).map_err(|_| foreign())?;
+                text.first = Some((words, place.end, count));
+                text.parts.push((0, part.to_vec()));
+            }
+        }
+        let mut texts = Vec::with_capacity(read.len());
+        for (key, mut text) in read {
+            // Salvage may leave a text without its first piece.
+            let Some((words, bytes, count)) = text.first else { continue };
+            text.parts.retain(|(number, _)| *number < count);
+            text.parts.sort_unstable();
+            let table: Vec<u8> = text.parts.into_iter().flat_map(|(_, part)| part).collect();
+            if wide(table.len()) == bytes {
+                let own = text.prints.into_iter().filter(|(number, _)| *number < count);
+                let prints = own.map(|(_, print)| print).collect();
+                texts.push(Text { key, table: WordTable::decode(table, words)?, prints });
+            }
+        }
+        texts.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        Ok(texts)
+    }
+}
+
+/// The texts of each fingerprint, by number.
+struct Groups(Vec<(Print, usize)>);
+
+impl Groups {
+    fn new(texts: &[Text]) -> Self {
+        let of = |(number, text): (usize, &Text)| {
+            text.prints.iter().map(move |print| (*print, number)).collect::<Vec<_>>()
+        };
+        let mut postings: Vec<(Print, usize)> = texts.iter().enumerate().flat_map(of).collect();
+        postings.sort_unstable();
+        postings.dedup();
+        Self(postings)
+    }
+
+    /// The texts of higher numbers that share a fingerprint with this one; some of them repeatedly.
+    fn after<'a>(&'a self, text: &'a Text, number: usize) -> impl Iterator<Item = usize> + 'a {
+        text.prints.iter().flat_map(move |print| {
+            let after = self.0.partition_point(|one| *one <= (*print, number));
+            let all = self.0.get(after..).unwrap_or_default().iter();
+            all.take_while(move |(other, _)| other == print).map(|(_, other)| *other)
+        })
+    }
+}
+
+/// Marks the pairs whose longest run stands out; `pairs` are sorted by it.
+fn mark(pairs: &mut [PassagePair], texts: usize) {
+    let all = texts * texts.saturating_sub(1) / 2;
+    // Few texts have few pairs, and one copy may be more than a twentieth of them.
+    let usual = pairs.get(texts.max(all / 20)).map_or(0, |pair| pair.longest);
+    let least = (2 * usual).max(wide(OUT_MIN));
+    for pair in pairs {
+        pair.stands_out = pair.longest >= least;
+    }
+}
