@@ -175,8 +175,8 @@ fn read(
         (Some(field), Ok(line)) => order_of(line, field, request.args.least),
         _ => Vec::new(),
     };
-    let line = match (request.deciding, &raw.body) {
-        (Deciding::Confirmed | Deciding::Exact, Ok(line)) => line.clone(),
+    let row = match (request.deciding, &raw.body) {
+        (Deciding::Confirmed | Deciding::Exact, Ok(row)) => row.clone(),
         _ => Bytes::new(),
     };
     let read = if request.decides_as_read() && request.deciding == Deciding::Confirmed {
@@ -194,7 +194,7 @@ fn read(
     let (duplicate, unread) = match &request.archive {
         None => (None, 0),
         Some(archive) if request.deciding == Deciding::Exact => {
-            archive.find_exactly(&remade.original(line.clone())?)?
+            archive.find_exactly(&remade.original(row.clone())?)?
         }
         Some(archive) => archive.find(&signature)?,
     };
@@ -208,7 +208,7 @@ fn read(
         key,
         signature,
         shingles,
-        line,
+        line: row,
         hashes,
         value,
         like,
