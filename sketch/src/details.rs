@@ -202,17 +202,16 @@ impl Sketcher {
         let (text, mut cut) = (text.as_bytes(), text.as_bytes().to_vec());
         let is_digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
         let last = text.len().saturating_sub(1);
-        // Without branches, so that the loops are vectorised.
         for byte in &mut cut {
-            let joins = (*byte == b'\'') | (*byte == b':') | (*byte == b';') | (*byte == b'_');
+            let joins = matches!(*byte, b'\'' | b':' | b';' | b'_');
             *byte = if joins { b' ' } else { *byte };
         }
         if text.len() > 2 {
             let beside = text.iter().zip(&text[2..]);
             for (byte, (before, behind)) in cut[1..last].iter_mut().zip(beside) {
-                let is_mark = (*byte == b'.') | (*byte == b',');
-                let stays = is_digit(*before) & is_digit(*behind);
-                *byte = if is_mark & !stays { b' ' } else { *byte };
+                let is_mark = matches!(*byte, b'.' | b',');
+                let stays = is_digit(*before) && is_digit(*behind);
+                *byte = if is_mark && !stays { b' ' } else { *byte };
             }
         }
         let rules = Cut { kind: UnitKind::Words, lower: true };

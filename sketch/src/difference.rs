@@ -56,22 +56,19 @@ impl Sketcher {
         // Without digits, none of the words is a number.
         let has_number = [a, b].into_iter().any(|part| !part.is_ascii() || is_number(part));
         let mut numbers_differ = false;
-        let [only_here, only_there] = parts.map(|(text, part, missing)| {
-            let most = if has_number { usize::MAX } else { most };
-            let mut found = only(part, &missing, most);
+        let [ours, theirs] = parts.map(|(text, part, missing)| {
+            let listed = if has_number { usize::MAX } else { most };
+            let mut found = only(part, &missing, listed);
             // A word that the common beginning has, too, is named where it stands first.
             let is_common = |word: &String| text[..begin].contains(&**word);
             if found.len() < missing.len() && begin > 0 || found.iter().any(is_common) {
-                found = only(text, &missing, most);
+                found = only(text, &missing, listed);
             }
             numbers_differ |= found.iter().any(|word| is_number(word));
+            found.truncate(most);
             found
         });
-        let [only_here, only_there] = [only_here, only_there].map(|mut words| {
-            words.truncate(most);
-            words
-        });
-        Difference { only_here, only_there, counts, numbers_differ }
+        Difference { only_here: ours, only_there: theirs, counts, numbers_differ }
     }
 
     /// The hashes of the words of a text in lower case, ascending.

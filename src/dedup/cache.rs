@@ -49,7 +49,9 @@ impl Cache {
         if !ranks.is_empty() {
             let fetched = fetch(&ranks)?;
             for (rank, document) in ranks.into_iter().zip(fetched) {
-                document.into_iter().for_each(|document| self.put(rank, Arc::new(document)));
+                if let Some(document) = document {
+                    self.put(rank, Arc::new(document));
+                }
             }
         }
         Ok(())

@@ -57,6 +57,9 @@ impl Sketched {
     }
 }
 
+/// A document; of a text also how varied its shingles are and, if it is not large, their hashes.
+pub type Shingled = (Sketched, Option<Variety>, Option<Vec<u64>>);
+
 /// Turns raw documents into signatures; shared by all worker threads.
 #[derive(Debug, Clone)]
 pub struct Reading {
@@ -159,10 +162,7 @@ impl Reading {
 
     /// Like [`Reading::sketch_varied`]; of a text that is not large, also returns the hashes of its
     /// shingles, in no particular order.
-    pub fn sketch_shingled(
-        &self,
-        raw: Raw,
-    ) -> Result<(Sketched, Option<Variety>, Option<Vec<u64>>), Skipped> {
+    pub fn sketch_shingled(&self, raw: Raw) -> Result<Shingled, Skipped> {
         let read = |content: &Content| match content {
             Content::Text(text) if text.len() <= SHINGLED_BYTES_MAX => {
                 let made = self.sketcher.text_with_shingles(text);

@@ -24,7 +24,12 @@ impl Differences {
     pub fn between(sketcher: &Sketcher, here: &str, there: &str) -> Self {
         let Difference { only_here, only_there, counts, numbers_differ, .. } =
             sketcher.first_difference(here, there, WORDS_SHOWN);
-        let (only_here_count, only_there_count) = counts;
-        Self { only_here, only_there, only_here_count, only_there_count, numbers_differ }
+        Self {
+            only_here,
+            only_there,
+            only_here_count: counts.0,
+            only_there_count: counts.1,
+            numbers_differ,
+        }
     }
 }

@@ -185,8 +185,8 @@ fn read(
         }
         _ => None,
     };
-    let line = match (request.deciding, &raw.body) {
-        (Deciding::Confirmed | Deciding::Exact, Ok(line)) => line.clone(),
+    let row = match (request.deciding, &raw.body) {
+        (Deciding::Confirmed | Deciding::Exact, Ok(row)) => row.clone(),
         _ => Bytes::new(),
     };
     let read = if request.decides_as_read() && request.deciding == Deciding::Confirmed {
@@ -205,7 +205,7 @@ fn read(
         _ if question.is_some() => (None, 0),
         None => (None, 0),
         Some(archive) if request.deciding == Deciding::Exact => {
-            archive.find_exactly(&remade.original(line.clone())?)?
+            archive.find_exactly(&remade.original(row.clone())?)?
         }
         Some(archive) => archive.find(&signature)?,
     };
@@ -219,7 +219,7 @@ fn read(
         key,
         signature,
         shingles,
-        line,
+        line: row,
         hashes,
         value,
         like,
