@@ -72,7 +72,7 @@ impl Snapshot {
         let first = sweep.restarted();
         let twins = unite_twins(first, Twins::Connected, &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
-        let connected = connect(sweep, &numbers, &mut forest, &is_twin, progress)?;
+        let connected = connect(sweep, &numbers, &mut forest, &is_twin, None, progress)?;
         let clusters = Clusters::new(self, &numbers, forest, conditions.limit)?;
         Ok(Clusters { margin: connected.margin, ..clusters })
     }
@@ -83,8 +83,9 @@ impl Snapshot {
     /// [`Snapshot::exact_pair`]. If a document of a pair is stale or missing, the pair connects
     /// nothing.
     ///
-    /// Costs as much as [`Snapshot::pairs`], plus one exact comparison for each pair of documents
-    /// that are not connected yet. `fetch` may be called several times for the same document.
+    /// Costs as much as [`Snapshot::clusters`], plus one exact comparison for each pair of
+    /// documents that are not connected yet. `fetch` may be called several times for the same
+    /// document.
     ///
     /// # Errors
     ///
@@ -100,20 +101,15 @@ impl Snapshot {
         let alike = conditions.check_of_pairs(self.params())?;
         let progress = &mut conditions.stopping(progress);
         let lowered = alike.for_verification();
-        let mut sweep = Sweep::by_conditions(self, lowered, &conditions, progress)?;
+        let sweep = Sweep::by_conditions(self, lowered, &conditions, progress)?;
         let numbers = Numbers::for_snapshot(self)?;
         let mut forest = Forest::new(numbers.count);
-        while let Some(pair) = sweep.next(&|_| false, progress)? {
-            let (a, b) = (numbers.number(pair.a), numbers.number(pair.b));
-            if forest.root(a) == forest.root(b) {
-                continue;
-            }
-            let keys = (self.key(pair.a)?, self.key(pair.b)?);
-            match self.exactly((&keys.0, &keys.1), alike, fetch)? {
-                Exact::Similarity(_) | Exact::Contained(_) => forest.unite(a, b),
-                Exact::Below | Exact::Stale | Exact::Missing => {}
-            }
-        }
+        let confirm = &mut |a, b| {
+            let keys = (self.key(a)?, self.key(b)?);
+            let exact = self.exactly((&keys.0, &keys.1), alike, fetch)?;
+            Ok(matches!(exact, Exact::Similarity(_) | Exact::Contained(_)))
+        };
+        connect(sweep, &numbers, &mut forest, &|_| false, Some(confirm), progress)?;
         Clusters::new(self, &numbers, forest, conditions.limit)
     }
 }

@@ -37,12 +37,17 @@ pub(super) struct Connected {
     pub(super) margin: Margin,
 }
 
-/// Unites all documents that are connected by pairs, except skipped ones.
+/// Decides whether a pair that the signatures make connects its documents.
+pub(super) type Confirm<'a> = dyn FnMut(Place, Place) -> Result<bool> + 'a;
+
+/// Unites all documents that are connected by pairs, except skipped ones. With `confirm`, each pair
+/// is confirmed at most once.
 pub(super) fn connect(
     mut sweep: Sweep,
     numbers: &Numbers,
     forest: &mut Forest,
     skipped: &dyn Fn(Place) -> bool,
+    mut confirm: Option<&mut Confirm<'_>>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Connected> {
     let snapshot = sweep.snapshot.clone();
@@ -59,7 +64,7 @@ pub(super) fn connect(
                 snapshot.prefetch_signature(ahead);
             }
             if bucket.is_reached_by(*entry) || sweep.meets_next(at) {
-                bucket.meet(*entry, numbers, forest)?;
+                bucket.meet(*entry, numbers, forest, confirm.as_deref_mut())?;
             }
             let is_due = at % REPORT == 0 || bucket.compared - reported >= wide(REPORT);
             if is_due {
@@ -152,7 +157,13 @@ impl<'a> Bucket<'a> {
 
     /// Unites the next document with all similar documents of the bucket, and adds it to the
     /// bucket.
-    fn meet(&mut self, entry: RangeEntry, numbers: &Numbers, forest: &mut Forest) -> Result<()> {
+    fn meet(
+        &mut self,
+        entry: RangeEntry,
+        numbers: &Numbers,
+        forest: &mut Forest,
+        mut confirm: Option<&mut Confirm<'_>>,
+    ) -> Result<()> {
         if !self.is_reached_by(entry) {
             self.clear();
         } else if self.members >= self.members_max {
@@ -164,7 +175,7 @@ impl<'a> Bucket<'a> {
         while let Some(component) = self.components.get(at) {
             let is_one = forest.root(number) == forest.root(component.number);
             if !is_one {
-                let compared = self.compare(entry, component)?;
+                let compared = self.compare(entry, component, confirm.as_deref_mut())?;
                 self.compared += compared.count;
                 let only_near = compared.is_near && !compared.is_like;
                 self.margin.just_below += u64::from(only_near);
@@ -200,7 +211,12 @@ impl<'a> Bucket<'a> {
     /// Compares the document of an entry with those of a component, up to the first that it is a
     /// pair with. The first comparison usually succeeds, so the signatures of the other documents
     /// are prefetched only if it fails.
-    fn compare(&self, entry: RangeEntry, component: &Component) -> Result<ComponentComparison> {
+    fn compare(
+        &self,
+        entry: RangeEntry,
+        component: &Component,
+        mut confirm: Option<&mut Confirm<'_>>,
+    ) -> Result<ComponentComparison> {
         let mut compared = ComponentComparison::default();
         let params = self.snapshot.params();
         let (rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
@@ -222,8 +238,15 @@ impl<'a> Bucket<'a> {
             if equal_rows < self.equal_rows_min {
                 compared.is_near |= band == self.band;
             } else if self.snapshot.is_pair(self.alike, (entry.place, member.place), equal_rows)? {
-                compared.is_like = true;
-                break;
+                compared.is_like = match confirm.as_deref_mut() {
+                    None => true,
+                    // In an earlier band that the two share, the pair was refused.
+                    Some(_) if band != self.band => false,
+                    Some(confirm) => confirm(entry.place, member.place)?,
+                };
+                if compared.is_like {
+                    break;
+                }
             }
         }
         Ok(compared)
@@ -269,7 +292,7 @@ mod tests {
                 let mut forest = Forest::new(numbers.count);
                 let mut sweep = Sweep::new(&snapshot, threshold.into());
                 sweep.cut = cut;
-                let connected = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
+                let connected = connect(sweep, &numbers, &mut forest, &|_| false, None, &mut go_on);
                 connected.expect("sound files");
                 assert_eq!(forest.members(), expected, "{threshold}, in 2^{cut} ranges");
             }
@@ -304,7 +327,8 @@ mod tests {
             // The threshold requires nine equal rows of sixteen. Only `b` and `c` share another
             // band.
             let sweep = Sweep::new(&snapshot, 0.56.into());
-            connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on).expect("sound files");
+            connect(sweep, &numbers, &mut forest, &|_| false, None, &mut go_on)
+                .expect("sound files");
             assert_eq!(forest.members().len(), 4, "case {case}: all are one component");
         }
     }
@@ -323,7 +347,7 @@ mod tests {
             let all = stream.margin();
             let mut forest = Forest::new(numbers.count);
             let sweep = Sweep::new(&snapshot, threshold.into());
-            let connected = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
+            let connected = connect(sweep, &numbers, &mut forest, &|_| false, None, &mut go_on);
             let margin = connected.expect("sound files").margin;
             assert!((1..=all.reached).contains(&margin.reached), "{margin:?} of {all:?}");
             assert!(margin.just_below <= all.just_below, "{margin:?} of {all:?}");
@@ -332,7 +356,8 @@ mod tests {
         assert!(just_below > 0);
     }
 
-    /// A crowd of similar documents costs about as many comparisons as it has documents.
+    /// A crowd of similar documents costs about as many comparisons as it has documents, and no
+    /// more if documents confirm each pair.
     #[test]
     fn a_crowd_is_not_compared_with_itself() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -345,13 +370,21 @@ mod tests {
             batch = batch.insert(at, &sketcher.text(&items.join(" ")).expect("not empty"));
         }
         index.write(batch).expect("a disk with room");
-        for _ in 0..2 {
+        for is_exact in [false, true] {
             let snapshot = index.snapshot();
             let numbers = Numbers::for_snapshot(&snapshot).expect("few documents");
             let mut forest = Forest::new(numbers.count);
             let sweep = Sweep::new(&snapshot, 0.5.into());
-            let compared = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);
+            let mut confirmed = 0;
+            let mut confirm = |_, _| {
+                confirmed += 1;
+                Ok(true)
+            };
+            let confirm: Option<&mut Confirm<'_>> =
+                if is_exact { Some(&mut confirm) } else { None };
+            let compared = connect(sweep, &numbers, &mut forest, &|_| false, confirm, &mut go_on);
             let compared = compared.expect("sound files").compared;
+            assert_eq!((1_999..20_000).contains(&confirmed), is_exact, "{confirmed} confirmed");
             assert!(compared < 20_000, "{compared} pairs were compared");
             let members = forest.members();
             let largest = members.chunk_by(|one, next| one.0 == next.0).map(<[_]>::len).max();

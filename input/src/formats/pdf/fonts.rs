@@ -72,6 +72,7 @@ fn short_encoding(names: HashMap<u32, Vec<u8>>) -> Option<Vec<u8>> {
 
 /// A map of characters with as few values as possible: a run of codes whose characters follow each
 /// other takes three, and any other code takes two.
+#[expect(clippy::big_endian_bytes, reason = "codes and characters of a PDF are in this order")]
 fn short_map(map: &HashMap<u32, Vec<u8>>) -> Vec<u8> {
     let mut codes: Vec<u32> = map.keys().copied().collect();
     codes.sort_unstable();

@@ -3,6 +3,7 @@
 //! A thread of its own writes the lines, so that no request waits for whatever reads them. If that
 //! is too slow, lines are dropped and counted.
 
+use std::cell::RefCell;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -174,14 +175,29 @@ fn text(line: &mut Vec<u8>, logged: &Logged<'_>) -> io::Result<()> {
     write!(line, "B {id}")
 }
 
+thread_local! {
+    /// The last second that this thread has logged, and its text.
+    static SECOND: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
+}
+
 /// The present time in UTC, with milliseconds.
 pub(crate) fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    let of_day = ms % time::DAY_MS;
-    let (seconds, ms_left) = (of_day / 1_000, of_day % 1_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{}T{hour:02}:{minute:02}:{second:02}.{ms_left:03}Z", time::day(ms))
+    SECOND.with_borrow_mut(|(second, text)| {
+        if *second != since.as_secs() || text.is_empty() {
+            *second = since.as_secs();
+            *text = time::second(*second * 1_000);
+        }
+        let ms = since.subsec_millis();
+        let mut shown = String::with_capacity(LINE_BYTES / 8);
+        shown.push_str(text.trim_end_matches('Z'));
+        shown.push('.');
+        for digit in [ms / 100, ms / 10 % 10, ms % 10] {
+            shown.extend(char::from_digit(digit, 10));
+        }
+        shown.push('Z');
+        shown
+    })
 }
 
 #[cfg(test)]
