@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, 
 from . import _containers as containers
 from ._containers import On, Row
 from ._errors import InvalidError
-from ._nearkin import Params, Readable, Signatures, Snapshot, _Sieve, decide_rows
+from ._nearkin import Params, Questions, Readable, Signatures, Snapshot, _Sieve, decide_rows
 
 if TYPE_CHECKING:
     # Not installed: the checkers of types bring it. Python 3.10 has no `typing.Unpack`.
@@ -33,6 +33,7 @@ class _Options(TypedDict, total=False):
     contained: float | None
     keep: Keep
     against: Readable | str | Path | None
+    without: Questions | Iterable[str | None] | None
     exact: bool
     estimate: bool
     guard: Guard | None
@@ -87,6 +88,7 @@ def dedup(
     contained: float | None = None,
     keep: Keep = "first",
     against: Readable | str | Path | None = None,
+    without: Questions | Iterable[str | None] | None = None,
     exact: bool = False,
     estimate: bool = False,
     guard: Guard | None = None,
@@ -119,6 +121,10 @@ def dedup(
     contains at least this fraction of the smaller of the two (``threshold`` is then 0 by default).
     This finds halves of texts, and texts with boilerplate added. ``against`` is an index or its
     path: rows similar to one of its documents are dropped, too; the index is not changed.
+
+    ``without`` are test questions, texts or :class:`Questions`: rows that contain one are dropped
+    first, by the rule of :class:`Questions`. ``Questions(...).find(texts)`` says which row contains
+    which question.
 
     The estimate finds similar rows, and their shingles decide: no row is dropped whose similarity to
     a kept row is below ``threshold``. ``exact=True`` finds more, because it also compares rows whose
@@ -173,6 +179,16 @@ def dedup(
     if containers.is_splits(rows):
         rows, split = containers.joined(rows)
     kind = containers.kind_of(rows, on)
+    if without is not None:
+        if annotate or split is not None or kind in containers.STREAMS or isinstance(rows, Signatures):
+            raise InvalidError(
+                "without= drops rows of a list or table of texts: for streams, splits and"
+                " annotate=True, call Questions(...).find(texts), which says what each text contains"
+            )
+        if not isinstance(without, Questions):
+            without = Questions(without, params=params)
+        found = without.find(containers.column_of(rows, on), threads=threads)
+        rows = containers.selected(rows, on, [one is None for one in found])
     if kind in containers.STREAMS:
         is_guarded = guard not in (None, "none")
         if keep != "first" or exact or is_guarded or annotate or key is not None:

@@ -696,6 +696,51 @@ def salvage(path: _Path, out: _Path, params: Params | None = None) -> str:
     """Copies everything readable from a damaged index to a new index at ``out``. Returns a description of
     the losses. The damaged index is not changed."""
 
+class Questions:
+    """Finds test questions in training data. ``questions`` are texts, and numbered from 0."""
+    def __new__(
+        cls,
+        questions: Iterable[str | None],
+        *,
+        share: float = 0.6,
+        words: int = 12,
+        params: Params | None = None,
+    ) -> Questions: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int:
+        """Memory of the questions, in bytes."""
+    def find(
+        self, texts: Iterable[str | None], *, threads: int | None = None
+    ) -> list[QuestionFound | None]:
+        """The question that each text contains: a list of :class:`QuestionFound`, and ``None`` for a text
+        that contains none. Of several, the one with most words shared; of several such the shortest, then
+        the first."""
+
+class QuestionFound:
+    """A question that a text contains."""
+    @property
+    def question(self) -> int:
+        """The number of the question."""
+    @property
+    def words(self) -> int:
+        """Number of words of the question."""
+    @property
+    def shared(self) -> int:
+        """Number of its words that the passage has, in runs of three words and more."""
+    @property
+    def longest(self) -> int:
+        """Number of words of the longest run that question and text have in common."""
+    @property
+    def word(self) -> int:
+        """Number of words of the text before the passage."""
+    @property
+    def passage(self) -> str:
+        """The passage of the text."""
+    @property
+    def questions(self) -> int:
+        """Number of questions that the text contains."""
+
 class PassageIndex:
     """Texts with keys, found by their quotations. A text is cut into passages (see
     :attr:`Params.passages`). A query finds the texts that contain parts of it, with the places and

@@ -408,3 +408,45 @@ def test_columns_of_every_type_are_carried_along(column):
         unique.validate(full=True)
         assert unique.schema == table.schema
         assert unique["carried"].to_pylist() == column.to_pylist()[::3]
+
+
+QUESTION = "In which year was the bridge over the river at the old mill finished?"
+CONTAMINATED = [
+    "Quiz: in WHICH year was the bridge over the river at the new mill finished? 1904.",
+    "The bridge over the river was finished in 1904, as every child in the town knows.",
+    "",
+    None,
+    "The bridge over the river was finished in 1904, as every child in the town knows!",
+]
+
+
+def test_questions_are_found_in_texts():
+    questions = nk.Questions([QUESTION, "no", None])
+    assert len(questions) == 3 and questions.nbytes > 0
+    found = questions.find(CONTAMINATED)
+    assert [one is None for one in found] == [False, True, True, True, True]
+    one = found[0]
+    assert (one.question, one.words, one.shared, one.longest) == (0, 14, 11, 11)
+    assert (one.word, one.questions) == (1, 1)
+    assert one.passage == "in WHICH year was the bridge over the river at the"
+    assert "QuestionFound(question=0, shared=11 of 14" in repr(one)
+    assert nk.Questions([QUESTION], share=0.9).find(CONTAMINATED[:1]) == [None]
+    assert nk.Questions([QUESTION], share=0.9, words=11).find(CONTAMINATED[:1]) != [None]
+    with pytest.raises(nk.InvalidError, match="share"):
+        nk.Questions([QUESTION], share=0)
+    with pytest.raises(nk.InvalidError, match="at least 3"):
+        nk.Questions([QUESTION], words=2)
+
+
+def test_rows_with_questions_are_dropped():
+    assert nk.dedup(CONTAMINATED, without=[QUESTION]) == CONTAMINATED[1:4]
+    rows = [{"n": at, "text": text} for at, text in enumerate(CONTAMINATED)]
+    kept = nk.dedup(rows, "text", without=nk.Questions([QUESTION]), drop_blank=True)
+    assert kept == rows[1:2]
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"text": CONTAMINATED})
+    assert nk.dedup(table, "text", without=[QUESTION]).num_rows == 3
+    for refused in ({"annotate": True}, {"data": iter(CONTAMINATED)}):
+        data = refused.pop("data", CONTAMINATED)
+        with pytest.raises(nk.InvalidError, match="Questions"):
+            nk.dedup(data, without=[QUESTION], **refused)

@@ -5,5 +5,6 @@ pub(crate) mod estimate;
 pub(crate) mod fates;
 pub(crate) mod how;
 pub(crate) mod judge;
+pub(crate) mod questions;
 pub(crate) mod rows;
 pub(crate) mod sieve;
