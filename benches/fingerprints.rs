@@ -6,7 +6,6 @@
 //! `NEARKIN_TEXTS` is the number of texts of the large index (default 100,000).
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
-#![expect(clippy::disallowed_methods, reason = "the time is what is measured")]
 
 #[path = "support/mod.rs"]
 mod support;
@@ -63,9 +62,9 @@ fn main() -> Result<(), Box<dyn Error>> {
          quotation / % of them replaced.\n\n| recipe |"
     );
     for edited in EDITED {
-        LENGTHS.iter().for_each(|length| {
+        for length in LENGTHS {
             let _ = write!(table, " {length}/{edited} |");
-        });
+        }
     }
     let columns = LENGTHS.len() * EDITED.len() + 3;
     let _ = writeln!(table, " wrong texts | bytes / 1,000 words | us a query |");
