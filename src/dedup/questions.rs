@@ -132,7 +132,7 @@ pub struct QuestionFound {
 
 /// What a text has of one question.
 #[derive(Debug, Clone, Copy, Default)]
-struct Shared {
+struct WordsShared {
     words: usize,
     longest: usize,
     /// The first word of the stretch, and the one behind it.
@@ -197,17 +197,17 @@ impl Questions {
 /// The questions found so far in a text.
 #[derive(Default)]
 struct FoundInText {
-    best: Option<(u32, usize, Shared)>,
+    best: Option<(u32, usize, WordsShared)>,
     /// All of them.
     questions: Vec<u32>,
 }
 
 impl FoundInText {
-    fn add(&mut self, question: u32, words: usize, shared: Shared) {
-        let rank = |question: u32, words: usize, shared: Shared| {
+    fn add(&mut self, question: u32, words: usize, shared: WordsShared) {
+        let rank = |question: u32, words: usize, shared: WordsShared| {
             (Reverse(shared.words), words, question, Reverse(shared.longest))
         };
-        let is_better = |(best, length, other): (u32, usize, Shared)| {
+        let is_better = |(best, length, other): (u32, usize, WordsShared)| {
             rank(question, words, shared) < rank(best, length, other)
         };
         if self.best.is_none_or(is_better) {
@@ -217,7 +217,7 @@ impl FoundInText {
     }
 
     fn into_answer(mut self, words: &[Word]) -> Option<QuestionFound> {
-        let (question, length, Shared { words: shared, longest, stretch }) = self.best?;
+        let (question, length, WordsShared { words: shared, longest, stretch }) = self.best?;
         self.questions.sort_unstable();
         self.questions.dedup();
         let begin = words.get(stretch.0).map_or(0, |word| word.bytes.start);
@@ -236,13 +236,13 @@ impl FoundInText {
 
 /// What a text has of a question around these places. `seeds`: places of the text with a run of the
 /// question, ascending. `sums`: of all runs of the text.
-fn compare(words: &[u64], seeds: &[(u32, usize)], sums: &[u64]) -> Shared {
+fn compare(words: &[u64], seeds: &[(u32, usize)], sums: &[u64]) -> WordsShared {
     let stretch = STRETCH * words.len();
     let grams = words.windows(GRAM).map(|run| gram_of(run.iter().copied()));
     let mut grams: Vec<(u64, usize)> = grams.zip(0..).collect();
     grams.sort_unstable();
     let mut coverage = Coverage::new(words.len());
-    let (mut best, mut open) = (Shared::default(), VecDeque::new());
+    let (mut best, mut open) = (WordsShared::default(), VecDeque::new());
     let mut next = 0;
     for (_, seed) in seeds {
         let last = (seed + stretch).min(sums.len());

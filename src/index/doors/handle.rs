@@ -356,8 +356,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Those of [`Index::flush`]. `Locked`: the handle is shared, and another process still compacts
-    /// after [`Options::lock_wait`](crate::Options::lock_wait).
+    /// Those of [`Index::flush`]. `Locked`: the handle is shared, and another process still
+    /// compacts after [`Options::lock_wait`](crate::Options::lock_wait).
     ///
     /// # Examples
     ///

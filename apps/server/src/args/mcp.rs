@@ -12,7 +12,8 @@ use super::texts::TextsGiven;
 /// processes can read and write the index meanwhile. It ends with the standard input.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "In the configuration of an assistant:\n  \
-    {\"mcpServers\": {\"papers\": {\"command\": \"nearkin\", \"args\": [\"mcp\", \"/data/papers.nearkin\"]}}}")]
+    {\"mcpServers\": {\"papers\": {\"command\": \"nearkin\", \
+    \"args\": [\"mcp\", \"/data/papers.nearkin\"]}}}")]
 pub struct Mcp {
     /// Folder of the index; must exist
     pub(crate) index: PathBuf,

@@ -26,7 +26,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Of a client that has started this process itself.
+    /// Permissions for a client that has started this process itself.
     pub(crate) fn of_parent() -> Self {
         Self { token: None, read_token: None, loopback: false, origins: Vec::new() }
     }

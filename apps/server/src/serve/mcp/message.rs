@@ -48,15 +48,9 @@ pub(super) struct Answer {
 
 /// Why a message has no result.
 #[derive(Debug, Serialize)]
-pub(super) struct Refusal {
+struct Refusal {
     code: i32,
     message: String,
-}
-
-impl Refusal {
-    pub(super) fn of_params(message: impl Into<String>) -> Self {
-        Self { code: INVALID_PARAMS, message: message.into() }
-    }
 }
 
 impl Answer {
@@ -109,7 +103,9 @@ fn result(shared: &Shared, method: &str, params: Value) -> Result<Value, Refusal
         "initialize" => Ok(initialized(&params)),
         "ping" => Ok(json!({})),
         "tools/list" => Ok(json!({ "tools": tools::list(shared) })),
-        "tools/call" => tools::call(shared, params),
+        "tools/call" => {
+            tools::call(shared, params).map_err(|message| Refusal { code: INVALID_PARAMS, message })
+        }
         other => Err(Refusal {
             code: METHOD_NOT_FOUND,
             message: format!("there is no method {other:?}; this server offers tools"),

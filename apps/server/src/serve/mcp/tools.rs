@@ -5,7 +5,6 @@ use axum::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::message::Refusal;
 use crate::serve::api::blob::Blob;
 use crate::serve::api::bodies::Body;
 use crate::serve::api::error_response::ErrorResponse;
@@ -66,14 +65,14 @@ pub(super) fn list(shared: &Shared) -> Vec<Value> {
     offered(shared).map(described).collect()
 }
 
-/// Calls a tool. What the tool itself refuses is a result, so that the assistant reads it.
-pub(super) fn call(shared: &Shared, params: Value) -> Result<Value, Refusal> {
-    let CallParams { name, arguments } = serde_json::from_value(params)
-        .map_err(|error| Refusal::of_params(format!("params of tools/call: {error}")))?;
+/// Calls a tool. What the tool itself refuses is a result, so that the assistant reads it. Wrong
+/// parameters of the call are an error.
+pub(super) fn call(shared: &Shared, params: Value) -> Result<Value, String> {
+    let CallParams { name, arguments } =
+        serde_json::from_value(params).map_err(|error| format!("params of tools/call: {error}"))?;
     let Some(tool) = offered(shared).find(|tool| tool.name == name) else {
         let names: Vec<&str> = offered(shared).map(|tool| tool.name).collect();
-        let message = format!("there is no tool {name:?}, but {}", names.join(", "));
-        return Err(Refusal::of_params(message));
+        return Err(format!("there is no tool {name:?}, but {}", names.join(", ")));
     };
     let body = Body::of_bytes(Value::Object(arguments).to_string(), shared);
     let answered = body.and_then(|body| (tool.answer)(&Call::awaited(shared), &body));
