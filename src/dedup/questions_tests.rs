@@ -1,4 +1,5 @@
 //! Questions in texts, compared with brute force over words.
+#![expect(clippy::cast_possible_truncation, reason = "small numbers")]
 
 use super::*;
 use crate::Params;
@@ -117,19 +118,20 @@ fn runs_are_compared_in_parts_as_at_once() {
 
 #[test]
 fn short_questions_are_whole_or_not_there() {
-    let index = questions(&["yes it is", "no", "one two three four five six"], Default::default());
+    let index =
+        questions(&["yes it is", "no", "one two three four five six"], ContainsQuestion::default());
     assert_eq!(index.find("Yes, it is!").unwrap().question, 0);
     assert!(index.find("no").is_none() && index.find("").is_none());
     assert!(index.find("one two three four five seven").is_none());
     assert_eq!(index.find("zero one two three four five six").unwrap().bytes, 5..32);
-    assert!(questions(&[], Default::default()).find("yes it is").is_none());
+    assert!(questions(&[], ContainsQuestion::default()).find("yes it is").is_none());
 }
 
 #[test]
 fn scripts_without_spaces_count_by_characters() {
     let question =
         "\u{8fd9}\u{5ea7}\u{6865}\u{662f}\u{54ea}\u{4e00}\u{5e74}\u{5efa}\u{6210}\u{7684}";
-    let index = questions(&[question], Default::default());
+    let index = questions(&[question], ContainsQuestion::default());
     let found = index.find(&format!("\u{95ee}\u{ff1a}{question}\u{ff1f}1904")).unwrap();
     assert_eq!((found.words, found.shared, found.longest), (10, 10, 10));
     assert_eq!(found.bytes, 6..6 + question.len());

@@ -148,7 +148,7 @@ fn mixed(sum: u64) -> u64 {
 
 /// The word of a filter and the bits in it.
 fn place(filter: &[AtomicU64], hash: u64, other: u64) -> (usize, u64) {
-    let scaled = u128::from(hash) * filter.len() as u128 >> 64;
+    let scaled = (u128::from(hash) * filter.len() as u128) >> 64;
     let bits = (0..BITS).fold(0, |bits, nth| bits | 1_u64 << (other >> (6 * nth) & 63));
     (usize::try_from(scaled).unwrap_or(0), bits)
 }

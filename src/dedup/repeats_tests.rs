@@ -1,4 +1,5 @@
 //! Repeated runs, compared with brute force over words.
+#![expect(clippy::cast_possible_truncation, reason = "small numbers")]
 
 use super::*;
 use crate::Params;

@@ -345,7 +345,8 @@ mod tests {
         let windows = Params::builder().passages(Windows::new(8, 4).unwrap());
         for builder in [windows, Params::preset(crate::Preset::Quotes)] {
             let cutter = PassageCutter::new(&builder.build().unwrap()).unwrap();
-            let words: String = (0..300).map(|word| format!("w{word} ")).collect();
+            let words: String =
+                (0..300).map(|word| format!("w{word} ")).collect::<Vec<_>>().concat();
             let text = cutter.prepare("k", &words, None).unwrap();
             let first = cutter.payload(&text.pieces[0], Some((5, b"mine")));
             assert_eq!(cutter.split_first(&first).unwrap(), (5, &b"mine"[..]));

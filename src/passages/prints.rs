@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn text(words: u64) -> String {
-        (0..words).map(|word| format!("w{word} ")).collect()
+        (0..words).map(|word| format!("w{word} ")).collect::<Vec<_>>().concat()
     }
 
     #[test]

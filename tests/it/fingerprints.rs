@@ -89,7 +89,10 @@ fn text(random: &mut Random, model: &BTreeMap<Vec<u8>, String>, words: u32) -> S
     let mut text = Vec::new();
     while text.len() < words as usize {
         if !model.is_empty() && random.below(3) == 0 {
-            let from = model.values().nth(random.below(model.len() as u32) as usize).unwrap();
+            let from = model
+                .values()
+                .nth(random.below(u32::try_from(model.len()).unwrap()) as usize)
+                .unwrap();
             let all: Vec<&str> = from.split_whitespace().collect();
             let begin = random.below(u32::try_from(all.len()).unwrap()) as usize;
             let length = 1 + random.below(20) as usize;
@@ -169,7 +172,7 @@ fn a_long_text_has_its_words_in_several_documents() {
     let index = PassageIndex::create(scratch.dir(), &quotes(), unsynced()).unwrap();
     // Many words and few fingerprints; then many of both.
     let repeated = "to and fro ".repeat(20_000);
-    let long: String = (0..60_000).map(|word| format!("w{word} ")).collect();
+    let long: String = (0..60_000).map(|word| format!("w{word} ")).collect::<Vec<_>>().concat();
     for text in [&repeated, &long] {
         index.insert_with_payload("a", text, "kept").unwrap();
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -252,7 +255,7 @@ fn any_script_and_code_by_tokens() {
     let code = PassageIndex::create(scratch.path("t"), &tokens, unsynced()).unwrap();
     let line = "for ( i = 0 ; i < n ; i ++ ) { a [ i ] = 0 ; }";
     code.insert("c", line).unwrap();
-    assert_eq!(code.view().query(line).run().unwrap().texts[0].share, 1.0);
+    assert!(code.view().query(line).run().unwrap().texts[0].share > 0.99);
     assert_eq!(
         code.view().query(&line.replace('<', ">")).run().unwrap().texts[0].passages.len(),
         1

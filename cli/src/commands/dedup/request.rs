@@ -96,12 +96,7 @@ impl<'a> Request<'a> {
                 "give two different files",
             ));
         }
-        if args.keep == Keep::All && args.index.is_none() && args.without.without.is_empty() {
-            return Err(Failure::new(
-                "--keep all drops nothing",
-                "say what to drop: --without FILE or --index INDEX, or leave --keep out",
-            ));
-        }
+        check_keep(args)?;
         let index = args.index.as_deref().map(opened::to_read).transpose()?;
         let given = given(args, files, &rows, index.as_ref())?;
         let (params, alike) = params(args, &given, index.as_ref())?;
@@ -162,6 +157,17 @@ impl<'a> Request<'a> {
     pub(super) fn reads_again(&self) -> bool {
         self.args.exact && self.archive.is_some()
     }
+}
+
+/// Fails if nothing could be dropped.
+fn check_keep(args: &Dedup) -> Result<(), Failure> {
+    if args.keep == Keep::All && args.index.is_none() && args.without.without.is_empty() {
+        return Err(Failure::new(
+            "--keep all drops nothing",
+            "say what to drop: --without FILE or --index INDEX, or leave --keep out",
+        ));
+    }
+    Ok(())
 }
 
 /// Fails if OUT cannot have more columns of this name.

@@ -176,15 +176,18 @@ fn unreadable(what: &str) -> Failure {
 }
 
 fn note(questions: &Questions, short: u64, skipped: u64) {
-    let mut what = counted(questions.len() as u64, "question");
-    what.push_str(&format!(", {} of memory", output::bytes(questions.bytes() as u64)));
+    let mut what = vec![format!(
+        "{}, {} of memory",
+        counted(questions.len() as u64, "question"),
+        output::bytes(questions.bytes() as u64)
+    )];
     if short > 0 {
-        what.push_str(&format!("; {short} of fewer than {WORDS_MIN} words are not looked for"));
+        what.push(format!("{short} of fewer than {WORDS_MIN} words are not looked for"));
     }
     if skipped > 0 {
-        what.push_str(&format!("; {} cannot be read: left out", counted(skipped, "line")));
+        what.push(format!("{} cannot be read: left out", counted(skipped, "line")));
     }
-    output::note(what);
+    output::note(what.join("; "));
 }
 
 /// The files of questions.
