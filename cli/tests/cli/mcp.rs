@@ -15,8 +15,8 @@ fn stored() -> Scratch {
 
 /// The answers to messages, by their ids.
 fn answers(scratch: &Scratch, command: &str, messages: &[Value]) -> Vec<Value> {
-    let lines: String = messages.iter().map(|message| format!("{message}\n")).collect();
-    let ran = scratch.run_with_stdin(command, lines.as_bytes()).ends_with(0);
+    let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
+    let ran = scratch.run_with_stdin(command, lines.join("\n").as_bytes()).ends_with(0);
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
