@@ -10,7 +10,9 @@ fn sketcher() -> Sketcher {
 
 fn found(texts: &[String], run: usize, bytes: usize) -> Vec<Vec<Repeated>> {
     let filter = RepeatFilter::new(&sketcher(), run, bytes).unwrap();
-    texts.iter().rev().for_each(|text| filter.add(text));
+    for text in texts.iter().rev() {
+        filter.add(text);
+    }
     let mut repeats = Repeats::new(1 << 30);
     let find = |(number, text): (u32, &String)| repeats.find(number, &filter.cut(text)).unwrap();
     (0..).zip(texts).map(find).collect()
@@ -118,7 +120,9 @@ fn the_filter_forgets_no_run_and_the_memory_has_a_limit() {
         all[..4_000].iter().all(Vec::is_empty) && all[4_000..].iter().all(|one| one.len() == 1)
     );
     let filter = RepeatFilter::new(&sketcher(), 3, 64).unwrap();
-    twice.iter().for_each(|text| filter.add(text));
+    for text in &twice {
+        filter.add(text);
+    }
     let mut repeats = Repeats::new(0);
     let ended = (0..).zip(&twice).find_map(|(at, text)| repeats.find(at, &filter.cut(text)).err());
     assert!(ended.unwrap().to_string().contains("1024 different runs"));
