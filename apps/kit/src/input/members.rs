@@ -117,6 +117,7 @@ impl Copies {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test writes a file as a user does")]
 mod tests {
     use std::fs;
     use std::path::Path;

@@ -341,6 +341,13 @@ impl CrashRun {
                 return false;
             }
             let answer = while_visiting(|| act(&core)).ok();
+            // Another handle has its turn, and one that does not wait gets none now.
+            let is_locked = |answer: &Result<u64>| {
+                answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked)
+            };
+            if answer.as_ref().is_some_and(is_locked) {
+                return false;
+            }
             *came.lock().expect("nobody panicked") = Some(answer);
             true
         };
