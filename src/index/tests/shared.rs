@@ -340,6 +340,15 @@ fn a_wait_is_told_of_and_can_be_ended() {
     shared.insert("1", &signature(&params(), 1)).unwrap();
 }
 
+/// A file that another process has locked.
+#[expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "another process does it")]
+fn locked(path: &Path) -> std::fs::File {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    file.lock().unwrap();
+    file
+}
+
 /// A call waits for its turn no longer because other threads of the process wait for it, too.
 #[test]
 fn threads_of_one_handle_wait_for_a_turn_together() {
@@ -371,8 +380,7 @@ fn a_compaction_waits_for_another_one() {
         one.insert([part], &signature(&params(), part)).unwrap();
         one.flush().unwrap();
     }
-    let other = std::fs::File::create(dir.join("segments").join("merging.lock")).unwrap();
-    other.lock().unwrap();
+    let other = locked(&dir.join("segments").join("merging.lock"));
     std::thread::scope(|scope| {
         let compacted = scope.spawn(|| one.compact());
         std::thread::sleep(Duration::from_millis(100));
@@ -388,9 +396,7 @@ fn a_compaction_waits_for_another_one() {
 fn an_opening_that_would_create_does_not_wait_on() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("index");
-    std::fs::create_dir_all(&dir).unwrap();
-    let lock = std::fs::File::create(dir.join("lock")).unwrap();
-    lock.lock().unwrap();
+    let _lock = locked(&dir.join("lock"));
     let calls = AtomicU64::new(0);
     let once = by_turns().lock_wait(Duration::from_secs(60)).on_wait(move |_| {
         let is_first = calls.fetch_add(1, Ordering::Relaxed) == 0;
