@@ -21,8 +21,8 @@ impl Brief {
     /// Maximum size of a text that is searched for at once, in bytes.
     const TEXT_BYTES_MAX: usize = 4 << 10;
 
-    /// A query that took longer has probably waited for the disk.
-    const TIME_MAX: Duration = Duration::from_micros(500);
+    /// A query that took longer is not brief, or has waited for the disk.
+    const TIME_MAX: Duration = Duration::from_micros(100);
 
     /// Number of queries that are handed over after that.
     const HANDED_OVER: u32 = 32;

@@ -253,7 +253,7 @@ impl Repeats {
 /// a passage go the punctuation marks attached to it and the white space on one side of it; of the
 /// white space on both sides, that with a line end stays.
 pub fn readable_cuts(text: &str, passages: &[Repeated]) -> Vec<Range<usize>> {
-    let is_word = |c: char| c.is_alphanumeric();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut cuts: Vec<Range<usize>> = Vec::new();
     for Repeated { bytes, .. } in passages {
         let before = text.get(..bytes.start).unwrap_or_default();

@@ -196,6 +196,29 @@ fn decisions(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Verified", &against.find_exactly(&copy(0), fetch).unwrap());
 }
 
+fn questions(printed: &mut Printed) {
+    let sketcher = Sketcher::new(&params());
+    let text: Vec<String> = (0..2_000).map(|at| format!("w{}", at % 1_000)).collect();
+    let text = text.join(" ");
+    let rule = ContainsQuestion::default();
+    printed.add("ContainsQuestion", &rule);
+    let mut builder = QuestionsBuilder::new(&sketcher, rule).unwrap();
+    builder.add(&text).unwrap();
+    printed.add("QuestionsBuilder", &builder);
+    let questions = builder.build();
+    printed.add("Questions", &questions);
+    printed.add("QuestionFound", &questions.find(&text).unwrap());
+    let filter = RepeatFilter::new(&sketcher, 20, 1 << 16).unwrap();
+    filter.add(&text);
+    filter.add(&text);
+    printed.add("RepeatFilter", &filter);
+    let (cut, mut repeats) = (filter.cut(&text), Repeats::new(1 << 20));
+    printed.add("CutText", &cut);
+    let found = repeats.find(0, &cut).unwrap();
+    printed.add("Repeats", &repeats);
+    printed.add("Repeated", &found[0]);
+}
+
 fn passages(printed: &mut Printed, scratch: &Scratch) {
     let windows: Windows = "20:10".parse().unwrap();
     let builder = Params::for_threshold(0.5).shingles(Shingles::Words(1)).passages(windows);
@@ -226,6 +249,7 @@ fn every_public_type_is_printed_briefly_without_the_seed() {
     events(&mut printed, &Scratch::new());
     decisions(&mut printed, &Scratch::new());
     passages(&mut printed, &Scratch::new());
+    questions(&mut printed);
     let is_secret = |text: &str| {
         let text = text.to_lowercase();
         text.contains(&SEED.to_string()) || text.contains(&format!("{SEED:x}"))

@@ -170,11 +170,11 @@ fn try_compact_all(
         policy::choose_all(&writer.catalog.row().segments, core.options.segment_docs_max)
     };
     for group in groups {
-        *slot = begin_awaited(core, &group)?;
+        *slot = begin_awaited(core, &group, progress)?;
         while let Some(compaction) = &*slot {
             if core.report(|| progress(compaction.progress())).is_break() {
                 abandon(core, &mut slot);
-                return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
+                return Err(cancelled());
             }
             advance(core, &mut slot)?;
         }
@@ -184,7 +184,11 @@ fn try_compact_all(
 
 /// Like [`begin_compaction`], but waits for another process that compacts. `None` if no segment is
 /// left.
-fn begin_awaited(core: &Core, chosen: &[u64]) -> Result<Option<Compaction>> {
+fn begin_awaited(
+    core: &Core,
+    chosen: &[u64],
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Option<Compaction>> {
     let begun = Instant::now();
     loop {
         let compaction = begin_compaction(core, &mut *core.to_write()?, chosen)?;
@@ -192,13 +196,24 @@ fn begin_awaited(core: &Core, chosen: &[u64]) -> Result<Option<Compaction>> {
         if compaction.is_some() || !core.state().segments.iter().any(is_left) {
             return Ok(compaction);
         }
-        let waited = begun.elapsed();
-        if waited >= core.options.patience() || core.options.gives_up(waited) {
-            let what = "another process compacts the index; try again later";
-            return Err(Error::about(ErrorKind::Locked, core.names.root(), what));
+        // Without a turn, so that others can write meanwhile.
+        while claim(core)?.is_none() {
+            commit::refuse_if_shut_down(core)?;
+            if core.report(|| progress(Progress { done: 0, total: 0 })).is_break() {
+                return Err(cancelled());
+            }
+            let waited = begun.elapsed();
+            if waited >= core.options.patience() || core.options.gives_up(waited) {
+                let what = "another process compacts the index; try again later";
+                return Err(Error::about(ErrorKind::Locked, core.names.root(), what));
+            }
+            thread::sleep(CLAIM_PAUSE);
         }
-        thread::sleep(CLAIM_PAUSE);
     }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the compaction was cancelled")
 }
 
 /// Starts a compaction of the chosen segments that are still there. `None` if there is none, or if

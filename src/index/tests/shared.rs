@@ -385,6 +385,11 @@ fn a_compaction_waits_for_another_one() {
         let compacted = scope.spawn(|| one.compact());
         std::thread::sleep(Duration::from_millis(100));
         assert!(!compacted.is_finished(), "it did not wait");
+        // Nobody is kept from writing meanwhile, and the wait can be ended.
+        let two = Index::open(&dir, by_turns().lock_wait(Duration::from_secs(5))).unwrap();
+        two.insert([3], &signature(&params(), 3)).unwrap();
+        let stopped = two.compact_with(&mut |_| ControlFlow::Break(()));
+        assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Cancelled);
         drop(other);
         compacted.join().unwrap().unwrap();
     });

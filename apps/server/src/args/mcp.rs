@@ -11,7 +11,8 @@ use super::texts::TextsGiven;
 /// new ones unless they are too similar to a stored one, and gets stored ones by key. Other
 /// processes can read and write the index meanwhile. It ends with the standard input.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "In the configuration of an assistant:\n  \
+#[command(after_help = "Example:\n  nearkin mcp my.nearkin\n\n\
+    In the configuration of an assistant:\n  \
     {\"mcpServers\": {\"papers\": {\"command\": \"nearkin\", \
     \"args\": [\"mcp\", \"/data/papers.nearkin\"]}}}")]
 pub struct Mcp {

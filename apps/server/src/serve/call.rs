@@ -127,7 +127,9 @@ pub(super) async fn brief_or_long<T: Send + 'static>(
     body: Body,
     read: fn(&Call<'_>, &Body) -> Result<T, ErrorResponse>,
 ) -> Result<T, ErrorResponse> {
-    if body.len() <= BRIEF_BYTES_MAX && !shared.hand_over.is_due() {
+    if body.len() <= BRIEF_BYTES_MAX
+        && let Some(_running) = shared.hand_over.begin()
+    {
         let call = Call { brief: true, ..Call::new(&shared, Arc::default()) };
         let began = Instant::now();
         // This is unwind safe: the library checks its own state after a panic.

@@ -7,7 +7,7 @@ mod tools;
 use std::io::{self, BufRead, Read as _};
 use std::time::Duration;
 
-use message::Answer;
+use message::{Answer, LineAnswer};
 use nearkin_kit::args::machine;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -57,7 +57,8 @@ fn answer_all(
             None => return Ok(()),
             Some(last) if *last != b'\n' && line.len() as u64 > most => {
                 input.skip_until(b'\n').map_err(unread)?;
-                Some(Answer::not_read(&format!("a message has more than {most} bytes")))
+                let why = format!("a message has more than {most} bytes");
+                Some(LineAnswer::One(Answer::not_read(&why)))
             }
             Some(_) => message::answer(shared, &line),
         };

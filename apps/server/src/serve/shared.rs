@@ -80,7 +80,7 @@ impl Shared {
             draining: AtomicBool::new(false),
             places: Arc::new(Semaphore::new(limits.requests_max)),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
-            hand_over: HandOver::default(),
+            hand_over: HandOver::new(),
             room: Arc::new(Semaphore::new(kib)),
             recalls: Mutex::new(HashMap::new()),
         }

@@ -20,6 +20,9 @@ use nearkin_kit::input::content::Reading;
 /// Maximum number of input files that are open at a time.
 const FILES_MAX: usize = 64;
 
+/// Maximum size of a line of which several documents are held with what can set them apart.
+const WHOLE_BYTES_MAX: u32 = 1 << 20;
+
 /// Makes documents again, and holds those that are needed again.
 pub(super) struct Remade {
     reading: Reading,
@@ -42,6 +45,11 @@ impl Remade {
     /// The document of a line.
     pub(super) fn original(&self, line: Bytes) -> nearkin::Result<Original> {
         self.reading.original(raw(line)).map(|(_, document)| document).map_err(again)
+    }
+
+    /// The text of a line that may be wrong; `None` for a set.
+    pub(super) fn text(&self, line: Bytes) -> Option<String> {
+        self.reading.text(raw(line)).ok().map(|(_, text)| text)
     }
 
     fn file(&self, number: u32) -> io::Result<Arc<File>> {
@@ -87,9 +95,14 @@ impl Documents<'_> {
         self.remade.original(line.map_err(Error::other)?)
     }
 
-    /// The document of a line with what can set it apart, from the line.
+    /// The document of a line, from the line; unless it is large, with what can set it apart.
     pub(super) fn whole(self, number: u64) -> nearkin::Result<Original> {
-        let line = self.line_of(number).map_err(Error::other)?;
+        let entry = self.ledger.head(number).map_err(Error::other)?;
+        let line = self.line(&entry);
+        if entry.line_bytes > WHOLE_BYTES_MAX {
+            return self.original(line);
+        }
+        let line = line.map_err(Error::other)?;
         self.remade.reading.detailed(raw(line)).map(|(_, document)| document).map_err(again)
     }
 
@@ -149,7 +162,7 @@ impl Documents<'_> {
     }
 }
 
-pub(super) fn raw(line: Bytes) -> Raw {
+fn raw(line: Bytes) -> Raw {
     let origin = Origin::Line { file: "".into(), file_number: 0, number: 0, at: None };
     Raw { origin, body: Ok(line) }
 }

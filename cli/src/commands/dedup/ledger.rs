@@ -144,6 +144,9 @@ impl Entry {
 pub(super) struct Ledger {
     entries: BufWriter<File>,
     texts: BufWriter<File>,
+    /// The same files for reading: on Windows, each read moves the position of its handle.
+    read_entries: File,
+    read_texts: File,
     signature_bytes: usize,
     /// `count` is the number of entries, `texts_bytes` the size of the file of texts.
     pub(super) count: u64,
@@ -165,8 +168,17 @@ impl Ledger {
         let (Some(entries), Some(texts)) = (entries, texts) else { return Ok(None) };
         let writer = |file| BufWriter::with_capacity(1 << 20, file);
         let (entries, texts) = (writer(entries), writer(texts));
-        let buffer = Vec::new();
-        Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer }))
+        let [read_entries, read_texts] = ["lines", "texts"].map(|name| folder.join(name));
+        Ok(Some(Self {
+            entries,
+            texts,
+            read_entries: scratch::open_or_create(&read_entries)?,
+            read_texts: scratch::open_or_create(&read_texts)?,
+            signature_bytes,
+            count,
+            texts_bytes,
+            buffer: Vec::new(),
+        }))
     }
 
     /// Appends an entry, and sets the places of its texts. The line, which may be empty, is stored
@@ -211,7 +223,7 @@ impl Ledger {
         let mut found = Vec::with_capacity(numbers.len());
         for run in runs(numbers) {
             let first = run.iter().min().copied().unwrap_or(0);
-            let block = read_at(self.entries.get_ref(), first * bytes as u64, run.len() * bytes)?;
+            let block = read_at(&self.read_entries, first * bytes as u64, run.len() * bytes)?;
             for number in run {
                 let at = usize::try_from(number - first).unwrap_or(usize::MAX) * bytes;
                 let entry = Entry::decode(&block[at..at + bytes]);
@@ -224,7 +236,7 @@ impl Ledger {
     /// Reads an entry without its signature.
     pub(super) fn head(&self, number: u64) -> io::Result<Entry> {
         let bytes = (HEAD_BYTES + self.signature_bytes) as u64;
-        let head = read_at(self.entries.get_ref(), number * bytes, HEAD_BYTES)?;
+        let head = read_at(&self.read_entries, number * bytes, HEAD_BYTES)?;
         Entry::decode_head(&head).ok_or_else(damaged)
     }
 
@@ -232,7 +244,7 @@ impl Ledger {
     pub(super) fn heads(&self, first: u64) -> io::Result<Vec<Entry>> {
         let bytes = HEAD_BYTES + self.signature_bytes;
         let count = usize::try_from(self.count.saturating_sub(first).min(AHEAD)).unwrap_or(0);
-        let block = read_at(self.entries.get_ref(), first * bytes as u64, count * bytes)?;
+        let block = read_at(&self.read_entries, first * bytes as u64, count * bytes)?;
         let heads = block.chunks_exact(bytes).map(Entry::decode_head);
         heads.map(|head| head.ok_or_else(damaged)).collect()
     }
@@ -240,12 +252,12 @@ impl Ledger {
     /// The line of a document that is not in the input.
     pub(super) fn line(&self, entry: &Entry) -> io::Result<Vec<u8>> {
         let begin = entry.other.begin + u64::from(entry.other.bytes);
-        read_at(self.texts.get_ref(), begin, entry.line_bytes as usize)
+        read_at(&self.read_texts, begin, entry.line_bytes as usize)
     }
 
     /// Reads a text.
     pub(super) fn text(&self, text: Text) -> io::Result<Vec<u8>> {
-        read_at(self.texts.get_ref(), text.begin, text.bytes as usize)
+        read_at(&self.read_texts, text.begin, text.bytes as usize)
     }
 }
 
@@ -276,20 +288,17 @@ fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// May move the file position, which is harmless: nothing is appended while entries are read.
-pub(super) fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
+/// Reads from an offset.
+pub(super) fn read_at(file: &File, mut at: u64, bytes: usize) -> io::Result<Vec<u8>> {
     let mut block = vec![0; bytes];
-    if bytes == 0 {
-        return Ok(block);
-    }
-    #[cfg(unix)]
-    std::os::unix::fs::FileExt::read_exact_at(file, &mut block, at)?;
-    #[cfg(not(unix))]
-    {
-        use std::io::Read as _;
-        let mut file = file;
-        file.seek(SeekFrom::Start(at))?;
-        file.read_exact(&mut block)?;
+    let mut rest = &mut block[..];
+    while !rest.is_empty() {
+        let count = scratch::read_at(file, rest, at)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        at += count as u64;
+        rest = &mut rest[count..];
     }
     Ok(block)
 }

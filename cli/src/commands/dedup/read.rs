@@ -11,7 +11,7 @@ use nearkin::{Signature, Variety};
 
 use super::decide::{AsRead, Undecided};
 use super::deciding::Deciding;
-use super::documents::{self, Remade};
+use super::documents::Remade;
 use super::format::OutputFormat;
 use super::ledger::{Entry, Kind, Text};
 use super::order;
@@ -179,10 +179,7 @@ fn read(
         _ => Vec::new(),
     };
     let question = match (&request.without, &raw.body) {
-        (Some(without), Ok(line)) => {
-            let read = reading.text(documents::raw(line.clone())).ok();
-            read.and_then(|(_, text)| without.find(&text))
-        }
+        (Some(without), Ok(line)) => remade.text(line.clone()).and_then(|text| without.find(&text)),
         _ => None,
     };
     let row = match (request.deciding, &raw.body) {

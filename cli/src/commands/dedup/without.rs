@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{Dedup, WithoutGiven};
 use nearkin_input::fields::Fields;
-use nearkin_input::raw::{Origin, STDIN};
+use nearkin_input::raw::{Origin, Reason, STDIN};
 use nearkin_kit::checkpoint::InputFile;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::Reading;
@@ -123,7 +123,7 @@ impl Without {
             let Origin::Line { file_number: file, number: line, .. } = raw.origin else { continue };
             let (key, text) = match reading.text(raw) {
                 Ok(question) => question,
-                Err(_) if args.lenient => {
+                Err(one) if args.lenient && !matches!(one.reason, Reason::Damaged(_)) => {
                     skipped += 1;
                     continue;
                 }

@@ -51,6 +51,8 @@ pub(super) struct RunPlan {
     pub(super) version: u32,
     /// The input files; `None` if they cannot be read twice.
     pub(super) files: Option<Vec<InputFile>>,
+    /// With stdin among the files: the others, which must not change either.
+    pub(super) beside_stdin: Option<Vec<InputFile>>,
     pub(super) fields: Fields,
     pub(super) rows: RowOptions,
     /// The id of the parameters.
@@ -81,6 +83,7 @@ impl RunPlan {
         Ok(Self {
             version: 7,
             files: input_files(request.files)?,
+            beside_stdin: InputFile::all(&beside_stdin(request.files))?,
             fields: request.fields.clone(),
             rows: request.rows.clone(),
             params: format!("{:016x}", request.params.id()),
@@ -117,6 +120,15 @@ impl ArchiveState {
         let path = fs::canonicalize(path).map_err(|error| Failure::reading(path, &error))?;
         Ok(Self { path, change: archive.change(), documents: archive.len() })
     }
+}
+
+/// The files beside stdin; none without stdin.
+fn beside_stdin(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let is_stdin = |path: &&PathBuf| path.as_os_str() == STDIN;
+    if !paths.iter().any(|path| is_stdin(&path)) {
+        return Vec::new();
+    }
+    paths.iter().filter(|path| !is_stdin(path)).cloned().collect()
 }
 
 /// Identifies the input files, to detect changes. Fails if stdin is given more than once.

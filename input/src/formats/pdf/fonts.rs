@@ -36,10 +36,21 @@ pub(super) fn lighten(document: &mut Document) {
 /// The descriptors of fonts whose encoding is that of the font's program: a font that names an
 /// encoding does not use its own.
 fn with_own_encoding(document: &Document) -> BTreeSet<ObjectId> {
-    let fonts = document.objects.values().filter_map(|object| object.as_dict().ok());
-    let fonts = fonts.filter(|font| !font.has(b"Encoding"));
-    let descriptors = fonts.map(|font| font.get(b"FontDescriptor").and_then(Object::as_reference));
-    descriptors.filter_map(Result::ok).collect()
+    let mut needed = BTreeSet::new();
+    // A font may stand within the dictionary that names it.
+    let mut left: Vec<&Object> = document.objects.values().collect();
+    while let Some(object) = left.pop() {
+        if let Ok(items) = object.as_array() {
+            left.extend(items);
+        }
+        let stream = object.as_stream().map(|stream| &stream.dict);
+        let Ok(dictionary) = object.as_dict().or(stream) else { continue };
+        if !dictionary.has(b"Encoding") {
+            needed.extend(dictionary.get(b"FontDescriptor").and_then(Object::as_reference));
+        }
+        left.extend(dictionary.iter().map(|(_, value)| value));
+    }
+    needed
 }
 
 /// Replaces the content of a stream. One that cannot be parsed stays: the library says what is

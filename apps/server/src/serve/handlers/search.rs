@@ -22,6 +22,9 @@ const TEXTS_MAX: usize = 1_000;
 /// Maximum number of matches that the answers to several texts may hold together.
 const MATCHES_MAX: usize = 20_000;
 
+/// Maximum number of matches that a brief query may ask for.
+const BRIEF_MATCHES_MAX: usize = 100;
+
 /// Maximum number of matches that are looked at if texts decide which of them stay.
 const LOOKED_AT_MAX: usize = 100_000;
 
@@ -198,6 +201,8 @@ impl<'a> Search<'a> {
         let own = self.conditions.number("max_candidates");
         let brief = self.call.brief_candidates_max();
         let brief = brief.filter(|most| own.is_none_or(|own| own > *most as f64));
+        // Each match may have a payload of 64 KiB.
+        self.call.give_up_if(brief.is_some() && limit > BRIEF_MATCHES_MAX)?;
         if let Some(most) = brief {
             conditions = conditions.max_candidates(most);
         }

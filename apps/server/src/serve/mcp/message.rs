@@ -68,15 +68,33 @@ impl Answer {
     }
 }
 
-/// Answers a message; `None` if it wants no answer.
-pub(super) fn answer(shared: &Shared, line: &[u8]) -> Option<Answer> {
+/// The answers to a line.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum LineAnswer {
+    One(Answer),
+    /// To several messages, which the revision of March 2025 sends together.
+    Several(Vec<Answer>),
+}
+
+/// Answers the messages of a line; `None` if none of them wants an answer.
+pub(super) fn answer(shared: &Shared, line: &[u8]) -> Option<LineAnswer> {
     if line.trim_ascii().is_empty() {
         return None;
     }
-    let value: Value = match serde_json::from_slice(line) {
-        Ok(value) => value,
-        Err(error) => return Some(Answer::not_read(&format!("this is not JSON: {error}"))),
+    let one = match serde_json::from_slice(line) {
+        Ok(Value::Array(messages)) if !messages.is_empty() => {
+            let answers = messages.into_iter().filter_map(|one| answer_one(shared, one));
+            let answers: Vec<Answer> = answers.collect();
+            return (!answers.is_empty()).then_some(LineAnswer::Several(answers));
+        }
+        Ok(message) => answer_one(shared, message),
+        Err(error) => Some(Answer::not_read(&format!("this is not JSON: {error}"))),
     };
+    one.map(LineAnswer::One)
+}
+
+fn answer_one(shared: &Shared, value: Value) -> Option<Answer> {
     let id = value.get("id").cloned();
     let invalid = |message: String| {
         let refusal = Refusal { code: INVALID_REQUEST, message };
@@ -88,7 +106,13 @@ pub(super) fn answer(shared: &Shared, line: &[u8]) -> Option<Answer> {
         // This server asks nothing, so nothing waits for it.
         return None;
     }
+    if !value.is_object() {
+        return invalid("a message is an object".to_owned());
+    }
     match serde_json::from_value::<Request>(value) {
+        Ok(Request { id: Some(id), .. }) if !id.is_string() && !id.is_number() => {
+            invalid("an id is a string or a number".to_owned())
+        }
         Ok(request) if request.jsonrpc == "2.0" => {
             let id = request.id?;
             Some(Answer::new(id, result(shared, &request.method, request.params)))

@@ -68,6 +68,9 @@ pub(super) fn list(shared: &Shared) -> Vec<Value> {
 /// Calls a tool. What the tool itself refuses is a result, so that the assistant reads it. Wrong
 /// parameters of the call are an error.
 pub(super) fn call(shared: &Shared, params: Value) -> Result<Value, String> {
+    if !params.is_object() {
+        return Err("params of tools/call are an object".to_owned());
+    }
     let CallParams { name, arguments } =
         serde_json::from_value(params).map_err(|error| format!("params of tools/call: {error}"))?;
     let Some(tool) = offered(shared).find(|tool| tool.name == name) else {
