@@ -26,8 +26,8 @@ use nearkin_kit::args::values::{guard, keep_or_all, similarity};
 #[command(after_help = "Examples:\n  nearkin dedup papers.jsonl --out unique.jsonl\n  \
     nearkin dedup papers.jsonl --out new.jsonl.zst --index papers.nearkin --threshold 0.8\n  \
     nearkin dedup papers.jsonl --out unique.jsonl --exact --contained 0.8\n  \
-    nearkin dedup rows.jsonl --out clean.jsonl --without questions.jsonl\n  \
-    nearkin dedup pages.jsonl --out once.jsonl --cut-passages 50\n  \
+    nearkin dedup papers.jsonl --out clean.jsonl --without questions.jsonl\n  \
+    nearkin dedup papers.jsonl --out once.jsonl --cut-passages 50\n  \
     nearkin dedup papers.jsonl --out longest.jsonl.gz --keep longest --dropped why.jsonl --json")]
 pub(crate) struct Dedup {
     /// Files of JSON lines or tables (.csv, .tsv), plain or compressed by gzip or Zstandard, or

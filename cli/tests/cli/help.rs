@@ -13,6 +13,7 @@ fn every_example_works() {
         scratch.write(&format!("docs/{file}.txt"), licence(name));
     }
     fs::copy(data("pydocs.jsonl"), scratch.path("papers.jsonl")).unwrap();
+    scratch.write("questions.jsonl", "{\"id\":1,\"text\":\"What does the harbour hold?\"}\n");
     scratch.write("carts.jsonl", "{\"id\":1,\"items\":[\"tea\",2]}\n");
     scratch.write("seen.csv", "user,film\nann,Alien\nbob,Heat\nann,Brazil\n");
     scratch.write("pairs.tsv", "3.11/about.rst\t3.13/about.rst\n");
