@@ -74,7 +74,7 @@ impl PassageView {
     /// limit, deadline and cancellation. What a list of common shingles has leads to no pair.
     ///
     /// Reads all documents. Costs memory for the words and fingerprints of all texts, about 10
-    /// bytes a word, and a comparison for each two texts that share a fingerprint.
+    /// bytes a word of all texts together, and a comparison for each two texts that share a fingerprint.
     ///
     /// # Errors
     ///

@@ -187,6 +187,9 @@ impl<'a> Found<'a> {
             return self.follow_some(same, at, is_first);
         }
         for (_, own) in same {
+            if self.steps == 0 {
+                return;
+            }
             self.run(*own, at);
         }
     }
