@@ -73,8 +73,8 @@ impl PassageView {
     /// These conditions apply: prefix, times, filter, containment (the larger of both shares),
     /// limit, deadline and cancellation. What a list of common shingles has leads to no pair.
     ///
-    /// Reads all documents. Costs memory for the words and fingerprints of all texts, about 10
-    /// bytes a word of all texts together, and a comparison for each two texts that share a fingerprint.
+    /// Reads all documents. Costs memory for the words and fingerprints of all texts together,
+    /// about 10 bytes a word, and a comparison for each two texts that share a fingerprint.
     ///
     /// # Errors
     ///
@@ -94,9 +94,7 @@ impl PassageView {
         let mut pairs = Vec::new();
         let mut met = vec![usize::MAX; texts.len()];
         for (number, text) in texts.iter().enumerate() {
-            if conditions.stop.is_due() {
-                return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
-            }
+            refuse_if_stopped(conditions)?;
             let comparison = Comparison::new(&text.table, prints.run);
             for other in groups.after(text, number) {
                 if std::mem::replace(&mut met[other], number) == number {
@@ -104,7 +102,9 @@ impl PassageView {
                 }
                 let theirs = &texts[other];
                 let shared = comparison.with(&theirs.table, &|| conditions.stop.is_due());
-                if shared.stretches.is_empty() && shared.complete {
+                if !shared.complete {
+                    refuse_if_stopped(conditions)?;
+                } else if shared.stretches.is_empty() {
                     continue;
                 }
                 pairs.push(PassagePair {
@@ -161,9 +161,7 @@ impl PassageView {
     fn texts(&self, conditions: &Conditions<'_>) -> Result<Vec<Text>> {
         let mut read: HashMap<Vec<u8>, Read> = HashMap::new();
         for document in self.snapshot.iter() {
-            if conditions.stop.is_due() {
-                return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
-            }
+            refuse_if_stopped(conditions)?;
             let document = document?;
             let (key, number) = cut::split_key(&document.key)?;
             let text = match read.get_mut(key) {
@@ -202,6 +200,13 @@ impl PassageView {
         texts.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         Ok(texts)
     }
+}
+
+fn refuse_if_stopped(conditions: &Conditions<'_>) -> Result<()> {
+    if conditions.stop.is_due() {
+        return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
+    }
+    Ok(())
 }
 
 /// The texts of each fingerprint, by number.

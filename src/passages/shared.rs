@@ -13,7 +13,7 @@ const RUN_MIN: usize = 4;
 /// Two runs at most so many words apart in both texts are one passage: a word was replaced.
 const GAP_MAX: usize = 4;
 /// Number of pairs of places of four equal words that are all followed. Of more, each place of the
-/// one text is followed to the first one that says something new: see [`Found::follow_some`].
+/// one text is followed to the first one that says something new: see [`RunSearch::follow_some`].
 const PLACES_MAX: usize = 64 * 64;
 /// Number of pairs and of equal words that are looked at, at most, when two texts are compared.
 const STEPS_MAX: usize = 1 << 23;
@@ -121,7 +121,7 @@ impl<'a> Comparison<'a> {
         least: usize,
         stop: &dyn Fn() -> bool,
     ) -> (Vec<EqualRun>, bool) {
-        let mut found = Found::new(self.text.ids(), theirs.ids(), least);
+        let mut found = RunSearch::new(self.text.ids(), theirs.ids(), least);
         let mut complete = true;
         for (at, window) in theirs.ids().windows(self.seed).enumerate() {
             if found.steps == 0 || at.is_multiple_of(WORDS_UNSTOPPED) && stop() {
@@ -146,16 +146,16 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The runs that have been found.
-struct Found<'a> {
+/// Finds the runs: those that have been found, and what is left to do.
+struct RunSearch<'a> {
     ours: &'a [u8],
     theirs: &'a [u8],
     /// Number of words of a run that is a passage by itself.
     least: usize,
     runs: Vec<EqualRun>,
-    /// Of each diagonal, the end of its last run in our text.
+    /// The end in our text of the last run of each diagonal.
     ends: HashMap<usize, usize>,
-    /// Of each seed, by its first place in the list, how often it was met in the other text.
+    /// How often each seed, by its first place in the list, was met in the other text.
     met: HashMap<usize, usize>,
     /// The end, in both texts, of the last run of a seed with too many places.
     chain: Option<(usize, usize)>,
@@ -165,7 +165,7 @@ struct Found<'a> {
     steps: usize,
 }
 
-impl<'a> Found<'a> {
+impl<'a> RunSearch<'a> {
     fn new(ours: &'a [u8], theirs: &'a [u8], least: usize) -> Self {
         let (ends, met, runs) = (HashMap::new(), HashMap::new(), Vec::new());
         Self { ours, theirs, least, runs, ends, met, chain: None, reach: 0, steps: STEPS_MAX }

@@ -73,3 +73,21 @@ fn groups_are_those_that_pairs_connect() {
     assert_eq!(groups(usize::MAX), expected);
     assert_eq!(groups(1), expected[..1]);
 }
+
+#[test]
+fn a_search_for_pairs_is_stopped_within_a_comparison() {
+    let text = words("w", 0..40);
+    let (_folder, index) = index(&[("a", text.clone()), ("b", text)]);
+    // Documents and texts are read; then the comparison of the only pair is stopped.
+    let looks = std::sync::atomic::AtomicUsize::new(0);
+    let count = || looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let all = Conditions::default().cancel_if(|| count() == usize::MAX);
+    assert_eq!(index.view().pairs(&all).unwrap().len(), 1);
+    let all = looks.load(std::sync::atomic::Ordering::Relaxed);
+    for look in 0..all {
+        looks.store(0, std::sync::atomic::Ordering::Relaxed);
+        let stopped = Conditions::default().cancel_if(|| count() >= look);
+        let kind = index.view().pairs(&stopped).unwrap_err().kind();
+        assert_eq!(kind, crate::ErrorKind::Cancelled, "{look} of {all}");
+    }
+}
