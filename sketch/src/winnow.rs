@@ -10,11 +10,13 @@ use super::inner::Inner;
 use super::scratch;
 use super::sketcher::Sketcher;
 use super::unicode;
-use super::white_space::tokens;
+use super::white_space::{is_white_space, tokens};
 use crate::{Error, Params, Result, Shingles};
 
 /// Number of bytes of a word that is hashed without the general path, if it is ASCII.
 const SHORT_BYTES: usize = 32;
+/// Number of bytes of a text, at most, that are joined to one word.
+const JOINED_BYTES: usize = 256;
 
 /// Cuts texts into words and picks their fingerprints. Cheap to clone, shared by threads.
 ///
@@ -159,8 +161,8 @@ pub fn words_in(sketcher: &Sketcher, text: &str) -> Vec<Word> {
 }
 
 /// The words of a text. Words are cut in the text as it was given, and normalised one by one, so
-/// that their places are known. Parts of a word that is hyphenated at the end of a line are one
-/// word, if the normalisation joins them.
+/// that their places are known. Parts of a word (hyphenated at the end of a line, or with a sign in
+/// between that is dropped or becomes an apostrophe) are one word, if the normalisation joins them.
 fn words_of(inner: &Inner, text: &str) -> Vec<Word> {
     let places: Vec<Range<usize>> = match inner.shingles {
         Shingles::Tokens(_) => {
@@ -173,8 +175,8 @@ fn words_of(inner: &Inner, text: &str) -> Vec<Word> {
     scratch::with(|scratch| {
         for place in places {
             if let Some(last) = words.last_mut()
-                && let Some(gap) = text.get(last.bytes.end..place.start)
-                && gap.starts_with(['-', '\u{ad}', '\u{2010}'])
+                && place.end - last.bytes.start <= JOINED_BYTES
+                && may_join(text.get(..last.bytes.end), text.get(last.bytes.end..place.start))
                 && let Some([joined]) = units(inner, text.get(last.bytes.start..place.end), scratch)
             {
                 (last.hash, last.bytes.end) = (*joined, place.end);
@@ -186,6 +188,15 @@ fn words_of(inner: &Inner, text: &str) -> Vec<Word> {
         }
     });
     words
+}
+
+/// Whether what comes after a gap may be of one word with what comes before.
+fn may_join(before: Option<&str>, gap: Option<&str>) -> bool {
+    let (Some(before), Some(gap)) = (before, gap) else { return false };
+    let is_sign = |c: char| !c.is_ascii() && !is_white_space(c);
+    gap.starts_with(['-', '\u{ad}', '\u{2010}'])
+        || before.ends_with('\u{ad}')
+        || (!gap.is_empty() && gap.chars().all(is_sign))
 }
 
 /// The unit hashes of a part of a text.

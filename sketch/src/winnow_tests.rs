@@ -2,7 +2,7 @@
 
 use super::hash::{finalise, split_mix};
 use super::winnow::{Fingerprint, Winnower};
-use crate::{Common, FoldOptions, Normalise, Params, Shingles, Sketcher};
+use crate::{Common, FoldOptions, Normalise, Params, Preset, Shingles, Sketcher, Windows};
 
 fn winnower(units: u32, run: usize) -> Winnower {
     Winnower::new(&Params::builder().shingles(Shingles::Words(units)).build().unwrap(), run)
@@ -82,4 +82,48 @@ fn a_text_without_words_is_one_word_and_a_blank_one_none() {
     assert!(Winnower::new(&items, 8).is_err());
     let long = Params::builder().shingles(Shingles::Words(9)).build().unwrap();
     assert!(Winnower::new(&long, 8).is_err());
+}
+
+#[test]
+fn words_are_joined_as_folding_joins_them() {
+    let fold = Normalise::Fold(FoldOptions::default().dehyphenate(true).lookalikes(true));
+    let params = Params::builder().shingles(Shingles::Words(1)).normalise(fold).build().unwrap();
+    let winnower = Winnower::new(&params, 4).unwrap();
+    for text in [
+        "equ-\nal",
+        "equ\u{ad}\nal",
+        "don\u{b4}t",
+        "don\u{2032}t",
+        "don\u{2035}t",
+        "by\u{200b}pass",
+    ] {
+        let words = winnower.winnow(text).words;
+        let original = Sketcher::new(&params).original_text(text).unwrap();
+        let hashes: Vec<u64> = words.iter().map(|word| finalise(word.hash)).collect();
+        assert_eq!(hashes, original.shingle_hashes(), "{text:?}");
+        assert_eq!(words[0].bytes, 0..text.len());
+    }
+    for text in ["one\u{2014}two", "one\u{201d}\u{2026}two", "one\u{ad} two", "\u{6771}\u{4eac}"] {
+        assert_eq!(winnower.winnow(text).words.len(), 2, "{text:?}");
+    }
+}
+
+#[test]
+fn a_chain_of_line_ends_is_cut_into_words_of_256_bytes() {
+    let params = Params::preset(Preset::Quotes).build().unwrap();
+    let text = "a-\n".repeat(20_000);
+    let words = Winnower::new(&params, 8).unwrap().winnow(&text).words;
+    let longest = words.iter().map(|word| word.bytes.len()).max();
+    assert_eq!((longest, words.len()), (Some(256), 20_000_usize.div_ceil(86)));
+}
+
+#[test]
+fn runs_that_no_index_finds_are_refused() {
+    let of = |window| {
+        let windows = Windows::new(window, 1).unwrap();
+        Params::preset(Preset::Quotes).shingles(Shingles::Words(2)).passages(windows).build()
+    };
+    let error = of(3).unwrap_err().to_string();
+    assert!(error.contains("runs of 4 words or more"), "{error}");
+    assert!(of(4).is_ok());
 }

@@ -36,6 +36,7 @@ pub use files::seal::{Sealed, Ticket, seal};
 pub(crate) use files::sharded::shard_of;
 pub use files::sharded::{Manifest, ManifestFile, Shards};
 pub(crate) use read::conditions::setters;
+pub(crate) use read::forest::Forest;
 pub use read::{
     Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, ConditionSetting,
     Conditions, Document, DocumentView, Documents, Exact, Fetch, Guard, Keys, Link, Maintained,

@@ -37,7 +37,7 @@ impl<'a> Asked<'a> {
         let cut = self.prints.cut(text);
         let own = WordTable::new(&cut.words);
         let (keys, mut complete) = self.candidates(&self.prints.asked(&cut))?;
-        let comparison = Comparison::new(own.ids(), &own.common, self.prints.run);
+        let comparison = Comparison::new(&own, self.prints.run);
         let mut texts = Vec::new();
         for key in keys {
             if self.conditions.stop.is_due() {
@@ -45,7 +45,11 @@ impl<'a> Asked<'a> {
                 break;
             }
             let Some((table, payload)) = self.stored(&key)? else { continue };
-            let Some(shared) = comparison.with(table.ids()) else { continue };
+            let shared = comparison.with(&table, &|| self.conditions.stop.is_due());
+            complete &= shared.complete;
+            if shared.stretches.is_empty() {
+                continue;
+            }
             let share = share_of(shared.ours, &own);
             let stored_share = share_of(shared.theirs, &table);
             if share.max(stored_share) < contained {
@@ -100,10 +104,10 @@ impl<'a> Asked<'a> {
             bytes.extend_from_slice(&next.payload);
         }
         if wide(bytes.len()) != place.end {
-            return Err(foreign());
+            return Ok(None);
         }
         let words = usize::try_from(place.start).map_err(|_| foreign())?;
-        Ok(Some((WordTable::decode(bytes, words)?, payload.to_vec())))
+        Ok(WordTable::decode(bytes, words).ok().map(|table| (table, payload.to_vec())))
     }
 }
 

@@ -10,6 +10,8 @@ mod prints;
 mod query;
 mod shared;
 mod table;
+#[cfg(test)]
+mod tests;
 mod view;
 mod words;
 
@@ -127,7 +129,8 @@ impl PassageIndex {
     }
 
     /// Inserts or replaces a text with a payload: the caller's own bytes, at most 64 KiB less 20
-    /// bytes. An empty payload clears the stored one. Otherwise like [`PassageIndex::insert`].
+    /// bytes (of fingerprints: 32 KiB less 20). An empty payload clears the stored one. Otherwise
+    /// like [`PassageIndex::insert`].
     ///
     /// # Errors
     ///
@@ -141,9 +144,9 @@ impl PassageIndex {
         self.insert_prepared(self.cutter.prepare(key, text, Some(payload.as_ref()))?)
     }
 
-    /// Replaces the payload of the text with this key by one of at most 64 KiB less 20 bytes. The
-    /// passages stay. Returns `Missing`, and writes nothing, if there is no such text; `Unchanged`
-    /// if it has that payload already.
+    /// Replaces the payload of the text with this key by one of at most 64 KiB less 20 bytes (of
+    /// fingerprints: 32 KiB less 20). The passages stay. Returns `Missing`, and writes nothing, if
+    /// there is no such text; `Unchanged` if it has that payload already.
     ///
     /// # Errors
     ///

@@ -10,7 +10,8 @@ use super::prints::Print;
 use super::shared::Comparison;
 use super::table::{WordTable, foreign};
 use super::view::PassageView;
-use crate::format::bytes::wide;
+use crate::format::bytes::{index, wide};
+use crate::index::Forest;
 use crate::{Conditions, DocumentView, Error, ErrorKind, Result};
 
 /// Two texts that share a run of words: see [`PassageView::pairs`].
@@ -33,6 +34,16 @@ pub struct PassagePair {
     /// Whether the longest run stands out in this collection: it has at least 12 words, and twice
     /// as many as those of all other pairs but 5 in 100, or as many as there are texts.
     pub stands_out: bool,
+    /// Whether both texts were compared to their ends. If not (both are very long and repeat the
+    /// same words over and over), they may share more, and this pair may share nothing.
+    #[cfg_attr(feature = "serde", serde(default = "is_complete"))]
+    pub complete: bool,
+}
+
+/// Those that an older version has written were.
+#[cfg(feature = "serde")]
+fn is_complete() -> bool {
+    true
 }
 
 /// A run of fewer words does not stand out.
@@ -62,8 +73,8 @@ impl PassageView {
     /// These conditions apply: prefix, times, filter, containment (the larger of both shares),
     /// limit, deadline and cancellation. What a list of common shingles has leads to no pair.
     ///
-    /// Reads all documents. Costs memory for the words and fingerprints of all texts, about 10
-    /// bytes a word, and a comparison for each two texts that share a fingerprint.
+    /// Reads all documents. Costs memory for the words and fingerprints of all texts together,
+    /// about 10 bytes a word, and a comparison for each two texts that share a fingerprint.
     ///
     /// # Errors
     ///
@@ -83,29 +94,28 @@ impl PassageView {
         let mut pairs = Vec::new();
         let mut met = vec![usize::MAX; texts.len()];
         for (number, text) in texts.iter().enumerate() {
-            if conditions.stop.is_due() {
-                return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
-            }
-            let comparison = Comparison::new(text.table.ids(), &text.table.common, prints.run);
+            refuse_if_stopped(conditions)?;
+            let comparison = Comparison::new(&text.table, prints.run);
             for other in groups.after(text, number) {
                 if std::mem::replace(&mut met[other], number) == number {
                     continue;
                 }
                 let theirs = &texts[other];
-                let Some(shared) = comparison.with(theirs.table.ids()) else { continue };
-                let share_of_a = share_of(shared.ours, &text.table);
-                let share_of_b = share_of(shared.theirs, &theirs.table);
-                if share_of_a.max(share_of_b) < contained {
+                let shared = comparison.with(&theirs.table, &|| conditions.stop.is_due());
+                if !shared.complete {
+                    refuse_if_stopped(conditions)?;
+                } else if shared.stretches.is_empty() {
                     continue;
                 }
                 pairs.push(PassagePair {
                     a: text.key.clone(),
                     b: theirs.key.clone(),
-                    share_of_a,
-                    share_of_b,
+                    share_of_a: share_of(shared.ours, &text.table),
+                    share_of_b: share_of(shared.theirs, &theirs.table),
                     words: wide(shared.ours),
                     longest: wide(shared.longest),
                     stands_out: false,
+                    complete: shared.complete,
                 });
             }
         }
@@ -115,6 +125,8 @@ impl PassageView {
             rank(other).cmp(&rank(one)).then_with(|| keys(one).cmp(&keys(other)))
         });
         mark(&mut pairs, texts.len());
+        // Not before: what stands out depends on all pairs.
+        pairs.retain(|pair| pair.share_of_a.max(pair.share_of_b) >= contained);
         pairs.truncate(conditions.limit);
         Ok(pairs)
     }
@@ -130,27 +142,26 @@ impl PassageView {
         let is_any = least_share(self, conditions)? > 0.0;
         let mut pairs = self.pairs(&conditions.clone().limit(usize::MAX))?;
         pairs.retain(|pair| is_any || pair.stands_out);
-        let mut groups: Vec<BTreeSet<Vec<u8>>> = Vec::new();
-        for pair in pairs {
-            let is_of =
-                |group: &BTreeSet<Vec<u8>>| group.contains(&pair.a) || group.contains(&pair.b);
-            let (joined, others) = groups.into_iter().partition(is_of);
-            let joined: Vec<BTreeSet<Vec<u8>>> = joined;
-            groups = others;
-            groups.push(joined.into_iter().flatten().chain([pair.a, pair.b]).collect());
+        let ends = pairs.iter().flat_map(|pair| [&pair.a, &pair.b]);
+        let keys: Vec<&Vec<u8>> = ends.collect::<BTreeSet<_>>().into_iter().collect();
+        let number = |key: &Vec<u8>| u32::try_from(keys.partition_point(|other| *other < key));
+        let too_many = |_| Error::invalid("clusters are limited to 2^32 texts");
+        let mut forest = Forest::new(u32::try_from(keys.len()).map_err(too_many)?);
+        for pair in &pairs {
+            forest.unite(number(&pair.a).map_err(too_many)?, number(&pair.b).map_err(too_many)?);
         }
-        groups.sort_unstable();
-        groups.truncate(conditions.limit);
-        Ok(groups.into_iter().map(|group| group.into_iter().collect()).collect())
+        let members = forest.members();
+        let groups = members.chunk_by(|(one, _), (other, _)| one == other);
+        let key = |(_, number): &(u32, u32)| keys.get(index(*number)).map(|key| key.to_vec());
+        let keys = |group: &[(u32, u32)]| group.iter().filter_map(key).collect();
+        Ok(groups.take(conditions.limit).map(keys).collect())
     }
 
     /// All texts that pass the conditions, by key.
     fn texts(&self, conditions: &Conditions<'_>) -> Result<Vec<Text>> {
         let mut read: HashMap<Vec<u8>, Read> = HashMap::new();
         for document in self.snapshot.iter() {
-            if conditions.stop.is_due() {
-                return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
-            }
+            refuse_if_stopped(conditions)?;
             let document = document?;
             let (key, number) = cut::split_key(&document.key)?;
             let text = match read.get_mut(key) {
@@ -182,12 +193,20 @@ impl PassageView {
             if wide(table.len()) == bytes {
                 let own = text.prints.into_iter().filter(|(number, _)| *number < count);
                 let prints = own.map(|(_, print)| print).collect();
-                texts.push(Text { key, table: WordTable::decode(table, words)?, prints });
+                let table = WordTable::decode(table, words).ok();
+                texts.extend(table.map(|table| Text { key, table, prints }));
             }
         }
         texts.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         Ok(texts)
     }
+}
+
+fn refuse_if_stopped(conditions: &Conditions<'_>) -> Result<()> {
+    if conditions.stop.is_due() {
+        return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
+    }
+    Ok(())
 }
 
 /// The texts of each fingerprint, by number.

@@ -64,8 +64,8 @@ impl WordTable {
         let mut common = Vec::new();
         let mut end = 0;
         for _ in 0..number(&bytes, &mut at)? {
-            let start: usize = end + number(&bytes, &mut at)?;
-            end = start + number(&bytes, &mut at)?;
+            let start = number(&bytes, &mut at)?.checked_add(end).ok_or_else(foreign)?;
+            end = number(&bytes, &mut at)?.checked_add(start).ok_or_else(foreign)?;
             if end > words || common.len() > words {
                 return Err(foreign());
             }
@@ -212,5 +212,10 @@ mod tests {
         assert!(WordTable::decode(vec![1, 0x21, 0x09], 1).is_err());
         assert!(WordTable::decode(vec![1, 0xff, 0xff], 1).is_err());
         assert!(WordTable::decode(vec![1, 2, 0x10], 2).unwrap().places().is_err());
+        // Two ranges, the second with a start and a length that overflow.
+        let most = [[0xf; 20].as_slice(), &[7]].concat();
+        let halves = [[2, 0, 2].as_slice(), &most, &most, &[0]].concat();
+        let bytes = halves.chunks(2).map(|two| two[0] | two.get(1).unwrap_or(&0) << 4);
+        assert!(WordTable::decode([1, 2].into_iter().chain(bytes).collect(), 2).is_err());
     }
 }

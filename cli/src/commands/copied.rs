@@ -24,6 +24,8 @@ struct CopiedPair<'a> {
     words: u64,
     longest: u64,
     stands_out: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete: Option<bool>,
 }
 
 pub(super) fn pairs(args: &Pairs, index: &Reader, output: &mut Output) -> Result<Ended, Failure> {
@@ -47,6 +49,14 @@ pub(super) fn pairs(args: &Pairs, index: &Reader, output: &mut Output) -> Result
         table(&pairs, shown, output)?;
     }
     output.flush()?;
+    let early = pairs.iter().filter(|pair| !pair.complete).count() as u64;
+    if early > 0 {
+        output::warn(format!(
+            "{} not compared to the end, because the texts repeat the same words over and over: \
+             they may share more",
+            counted(early, "pair")
+        ));
+    }
     if !output.json() {
         let out = pairs.iter().filter(|pair| pair.stands_out).count() as u64;
         let pairs = counted(pairs.len() as u64, "pair");
@@ -124,6 +134,7 @@ fn object(pair: &PassagePair) -> CopiedPair<'_> {
         words: pair.words,
         longest: pair.longest,
         stands_out: pair.stands_out,
+        complete: (!pair.complete).then_some(false),
     }
 }
 

@@ -212,6 +212,13 @@ fn fingerprints_say_who_copied_from_whom() {
     scratch.ok("stats i").says_not("recall");
     scratch.ok("add i essays --template form.txt --for quotes").says_not("differ");
     scratch.fails("add i essays --template essays/1.txt", &["created without this --template"]);
+    // A list and a template: the same command again.
+    scratch.ok("tune essays --for quotes --ignore-common 50% --out list");
+    let both = "add both essays --for quotes --ignore-common list --template essays/1.txt";
+    scratch.ok(both);
+    scratch.ok(both).says_not("differ");
+    let other = "add both essays --for quotes --ignore-common list --template essays/2.txt";
+    scratch.fails(other, &["created without this --template"]);
     scratch.fails("query i essays/1.txt --threshold 0.5", &["no threshold"]);
     scratch.fails("pairs i --sort", &["--sort is for similar documents"]);
     scratch.fails("clusters i --direct", &["--direct is for similar documents"]);

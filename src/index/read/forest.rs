@@ -37,12 +37,12 @@ impl Numbers {
 
 /// Union-find over all places, by number: 4 bytes per document. Union by the smaller number with
 /// path halving; near-constant time per operation (Tarjan and van Leeuwen, JACM 31, 1984).
-pub(super) struct Forest {
+pub(crate) struct Forest {
     parents: Vec<u32>,
 }
 
 impl Forest {
-    pub(super) fn new(count: u32) -> Self {
+    pub(crate) fn new(count: u32) -> Self {
         Self { parents: (0..count).collect() }
     }
 
@@ -55,13 +55,13 @@ impl Forest {
         number
     }
 
-    pub(super) fn unite(&mut self, a: u32, b: u32) {
+    pub(crate) fn unite(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
         self.parents[index(a.max(b))] = a.min(b);
     }
 
     /// The members of every tree with two or more documents, tree by tree.
-    pub(super) fn members(mut self) -> Vec<(u32, u32)> {
+    pub(crate) fn members(mut self) -> Vec<(u32, u32)> {
         let count = u32::try_from(self.parents.len()).unwrap_or(u32::MAX);
         let mut members = Vec::new();
         for number in 0..count {

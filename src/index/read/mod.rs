@@ -12,7 +12,7 @@ pub(crate) mod conditions;
 mod connect;
 mod crowd;
 mod exact;
-mod forest;
+pub(crate) mod forest;
 mod guard;
 mod listing;
 pub(crate) mod locate;

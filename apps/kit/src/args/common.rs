@@ -44,14 +44,15 @@ impl CommonGiven {
     }
 
     /// How an index differs. With a share, the index's own list holds, whatever it was learned
-    /// from.
-    pub(super) fn difference(&self, params: &Params) -> Option<String> {
+    /// from. A list that is not alone is compared together with the templates, once these are read.
+    pub(super) fn difference(&self, params: &Params, is_alone: bool) -> Option<String> {
         let here = params.common().map_or(0, |common| common.hashes().len());
         match self {
             Self::Share(_) if here > 0 => None,
             Self::Share(_) => {
                 Some("--ignore-common was given, but the index was created without it".to_owned())
             }
+            Self::List(_) if !is_alone => None,
             Self::List(list) if params.common().map(Common::hashes) == Some(list.hashes()) => None,
             Self::List(_) => {
                 Some(format!("--ignore-common has other shingles than the {here} of the index"))

@@ -97,12 +97,17 @@ impl Given {
         Ok(given.with_common(learned.list))
     }
 
-    /// Fails if a template has shingles that the index does not leave out.
+    /// Fails if a template, or a list given with it, has other shingles than the index leaves out.
     fn check_templates(&self, params: &Params, dir: &Path) -> Result<(), Failure> {
         if self.template.is_empty() {
             return Ok(());
         }
-        let list = common::of_templates(params, &self.template)?;
+        let list = self.ignore_common.as_ref().and_then(CommonGiven::list);
+        let base = match list {
+            Some(list) => params.to_builder().common(list.clone()).build()?,
+            None => params.clone(),
+        };
+        let list = common::of_templates(&base, &self.template)?;
         if params.common().map(Common::hashes) == Some(list.hashes()) {
             return Ok(());
         }

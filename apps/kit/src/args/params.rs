@@ -409,7 +409,8 @@ impl Given {
             let here = params.stop_words().count();
             found.push(format!("--stop has other words than the {here} of the index"));
         }
-        found.extend(self.ignore_common.as_ref().and_then(|given| given.difference(params)));
+        let is_alone = self.template.is_empty();
+        found.extend(self.ignore_common.as_ref().and_then(|one| one.difference(params, is_alone)));
         if self.seed.is_some_and(|seed| seed != params.seed()) {
             // The message omits the value: it may be secret.
             found.push("--seed differs from the seed of the index".to_owned());
