@@ -23,8 +23,9 @@ const TEXTS_OF_A_PART: usize = 64;
 /// each word of the questions.
 ///
 /// >>> import nearkin as nk
-/// >>> questions = nk.Questions(["In which year was the bridge at the old mill finished?"])
-/// >>> found = questions.find(["Quiz: in which year was the bridge at the old mill done?", "x"])
+/// >>> question = "In which year was the bridge at the old mill finished?"
+/// >>> text = "Quiz: in which year was the bridge at the old mill done?"
+/// >>> found = nk.Questions([question]).find([text, "x"])
 /// >>> found[0].passage, found[0].shared, found[0].words
 /// ('in which year was the bridge at the old mill', 10, 11)
 /// >>> found[1] is None
