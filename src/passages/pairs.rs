@@ -152,7 +152,7 @@ impl PassageView {
         }
         let members = forest.members();
         let groups = members.chunk_by(|(one, _), (other, _)| one == other);
-        let key = |(_, number): &(u32, u32)| keys.get(index(*number)).map(|key| key.to_vec());
+        let key = |(_, number): &(u32, u32)| keys.get(index(*number)).map(|key| (*key).clone());
         let keys = |group: &[(u32, u32)]| group.iter().filter_map(key).collect();
         Ok(groups.take(conditions.limit).map(keys).collect())
     }
