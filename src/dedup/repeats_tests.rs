@@ -96,6 +96,7 @@ fn a_text_stays_readable() {
         ("One\nthe NOTICE, that stands in every text \"Two\"", "One\n\"Two\""),
         ("x-the notice that stands in every text-y", "x-y"),
         ("the notice that stands in every text", ""),
+        ("the notice that stands in every text.__init__", "__init__"),
         ("nothing of it", "nothing of it"),
         ("a the notice that stands in every text the notice that stands in every text b", "a b"),
     ] {

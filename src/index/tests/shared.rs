@@ -397,6 +397,26 @@ fn a_compaction_waits_for_another_one() {
     assert_eq!((one.len(), one.stats().unwrap().segments), (3, 2));
 }
 
+#[test]
+fn a_compaction_that_waits_ends_with_its_handle() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let one = Index::create(&dir, &params(), by_turns()).unwrap();
+    for part in [1, 2] {
+        one.insert([part], &signature(&params(), part)).unwrap();
+        one.flush().unwrap();
+    }
+    let _other = locked(&dir.join("segments").join("merging.lock"));
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let compacted = scope.spawn(|| one.compact());
+        std::thread::sleep(Duration::from_millis(50));
+        one.shutdown().unwrap();
+        assert_eq!(compacted.join().unwrap().unwrap_err().kind(), ErrorKind::Closed);
+    });
+    assert!(begun.elapsed() < Duration::from_secs(30), "it waited on");
+}
+
 /// An end of the wait that is said once is heard.
 #[test]
 fn an_opening_that_would_create_does_not_wait_on() {

@@ -115,3 +115,59 @@ impl Copies {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test writes a file as a user does")]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use nearkin_input::raw;
+
+    fn open(key: &[u8]) -> Option<File> {
+        let path = raw::path_of(key);
+        fs::metadata(&path).is_ok_and(|data| data.is_file()).then(|| File::open(path).ok())?
+    }
+
+    fn mailbox(path: &Path, texts: &[&str]) {
+        let mail = |text: &&str| {
+            format!("From a@b Mon Jan 1 00:00:00 2024\nSubject: s\nMessage-ID: <a@b>\n\n{text}\n\n")
+        };
+        fs::write(path, texts.iter().map(mail).collect::<String>()).unwrap();
+    }
+
+    #[test]
+    fn documents_of_several_files_are_read_again_also_after_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["one.mbox", "other.mbox"].map(|name| folder.path().join(name));
+        mailbox(&paths[0], &["first", "second", "third"]);
+        mailbox(&paths[1], &["fourth", "fifth"]);
+        let files = MemberFiles::default();
+        let read = |file: usize, number: usize| {
+            let key = format!("{}#{number}", paths[file].display());
+            files.read(key.as_bytes(), open).map(|body| String::from_utf8(body.to_vec()).unwrap())
+        };
+        let has =
+            |found: Option<String>, text: &str| found.is_some_and(|found| found.contains(text));
+        assert!(has(read(0, 2), "second") && has(read(1, 1), "fourth") && has(read(0, 3), "third"));
+        assert!(read(0, 4).is_none() && read(1, 3).is_none());
+        mailbox(&paths[0], &["changed altogether"]);
+        assert!(has(read(0, 1), "changed") && read(0, 2).is_none() && has(read(1, 2), "fifth"));
+    }
+
+    #[test]
+    fn what_finds_no_room_is_missing_and_not_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one.mbox");
+        mailbox(&path, &["first", "second"]);
+        let full = Copies { end: BYTES_MAX - 60, ..Copies::default() };
+        let files = MemberFiles(Mutex::new(full));
+        let key = |number| format!("{}#{number}", path.display()).into_bytes();
+        assert!(files.read(&key(1), open).is_some() && files.read(&key(2), open).is_none());
+        let end = files.0.lock().unwrap().end;
+        assert!(files.read(&key(2), open).is_none());
+        let copies = files.0.lock().unwrap();
+        assert!(copies.has_warned && copies.end == end);
+    }
+}

@@ -210,6 +210,21 @@ mod tests {
     }
 
     #[test]
+    fn a_query_that_may_return_much_is_not_brief() {
+        let shared = shared();
+        let mut limits = Vec::new();
+        for limit in [100, 101] {
+            let call = Call { brief: true, ..Call::new(&shared, Arc::default()) };
+            let query =
+                json!({"text": "The quick brown fox jumps over a lazy dog", "limit": limit});
+            let body = Body::of_bytes(query.to_string(), &shared).ok().unwrap();
+            let answered = said(search::query(&call, &body));
+            limits.push((answered, call.given_up.get()));
+        }
+        assert_eq!(limits, [("answered", false), ("busy", true)]);
+    }
+
+    #[test]
     fn an_abandoned_request_is_neither_searched_nor_written_to_its_end() {
         let shared = shared();
         let abandoned = Arc::new(AtomicBool::new(false));

@@ -217,3 +217,22 @@ fn a_file_that_no_run_made_is_not_replaced() {
     fs::hard_link(scratch.path("in.jsonl"), scratch.path("link.jsonl")).unwrap();
     scratch.fails("dedup in.jsonl --out link.jsonl --force", &["is an input"]);
 }
+
+/// What is read beside stdin is read twice, too.
+#[test]
+fn a_file_that_changes_beside_stdin_is_noticed() {
+    let scratch = Scratch::new();
+    let row =
+        |number: u32| format!("{{\"id\":{number},\"text\":\"row {number} of some words\"}}\n");
+    scratch.write("b.jsonl", (0..3).map(row).collect::<String>());
+    let mut child = scratch.start("dedup - b.jsonl --out o.jsonl");
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(row(7).as_bytes()).unwrap();
+    while !scratch.path("o.jsonl.nearkin-work/stdin").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    scratch.write("b.jsonl", (3..9).map(row).collect::<String>());
+    drop(stdin);
+    Ran::new(child.wait_with_output().unwrap()).ends_with(2).says(&["the input changed"]);
+    assert!(!scratch.path("o.jsonl").exists());
+}

@@ -110,6 +110,11 @@ fn wrong_questions_are_errors() {
     run("--without q.jsonl --without-share 0").ends_with(2).says(&["share"]);
     run("--without q.jsonl --without-words 2").ends_with(2).says(&["--without-words"]);
     run("--without-words 9").ends_with(2).says(&["--without"]);
+    // A question that is missed in silence is worse than none.
+    let packed = zstd::encode_all(QUESTIONS.repeat(1_000).as_bytes(), 1).unwrap();
+    scratch.write("cut.jsonl.zst", &packed[..packed.len() - 9]);
+    let ran = run("--without cut.jsonl.zst --without-field question --keep all --lenient");
+    ran.ends_with(2).says(&["a question cannot be read", "cut.jsonl.zst"]);
     let ran = scratch.run("dedup in.jsonl --out q.jsonl --without q.jsonl --force");
     ran.ends_with(2).says(&["q.jsonl is an input"]);
 }

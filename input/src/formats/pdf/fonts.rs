@@ -132,6 +132,35 @@ fn write_string(to: &mut Vec<u8>, bytes: &[u8]) {
 mod tests {
     use super::*;
 
+    /// A font may stand within the dictionary that names it.
+    #[test]
+    fn a_program_whose_encoding_is_used_stays() {
+        let mut document = Document::new();
+        let font = |descriptor: (u32, u16)| {
+            let mut font = Dictionary::new();
+            font.set("FontDescriptor", Object::Reference(descriptor));
+            font
+        };
+        let descriptor = || {
+            let mut descriptor = Dictionary::new();
+            descriptor.set("FontFile", Object::Reference((9, 0)));
+            Object::Dictionary(descriptor)
+        };
+        for number in [1, 2, 3] {
+            document.objects.insert((number, 0), descriptor());
+        }
+        let mut named = font((1, 0));
+        named.set("Encoding", Object::Name(b"WinAnsiEncoding".to_vec()));
+        document.objects.insert((4, 0), Object::Dictionary(named));
+        document.objects.insert((5, 0), Object::Dictionary(font((2, 0))));
+        let mut fonts = Dictionary::new();
+        fonts.set("F1", Object::Array(vec![Object::Dictionary(font((3, 0)))]));
+        document.objects.insert((6, 0), Object::Dictionary(fonts));
+        lighten(&mut document);
+        let has = |number| document.objects[&(number, 0)].as_dict().unwrap().has(b"FontFile");
+        assert_eq!([1, 2, 3].map(has), [false, true, true]);
+    }
+
     #[test]
     fn a_short_map_says_the_same() {
         let long = b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n\
