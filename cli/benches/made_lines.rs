@@ -1,9 +1,10 @@
 //! Generates JSON lines with texts that resemble English, including near-duplicates and copies of
 //! earlier lines: deterministic input of any size for `nearkin add` and `nearkin dedup`.
 //!
-//! `cargo bench --bench made_lines -- LINES [WORDS] > made.jsonl`. A line has about WORDS words
+//! `cargo bench --bench made_lines -- LINES [WORDS [SPAN]] > made.jsonl`. A line has about WORDS words
 //! (default 80). Of 100 lines about 15 are near-duplicates (one word in 40 replaced), 5 are copies,
-//! and one belongs to a crowd of equal texts.
+//! and one belongs to a crowd of equal texts. Each SPAN lines have a crowd of their own (default: all
+//! lines have one), so that the number of pairs grows linearly with the number of lines.
 
 use std::io::{self, BufWriter, Write};
 
@@ -68,13 +69,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let lines: u64 = args.next().ok_or("how many lines?")?.parse()?;
     let words: u64 = args.next().map_or(Ok(80), |words| words.parse())?;
+    let span: u64 = args.next().map_or(Ok(u64::MAX), |span| span.parse())?;
     let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
     let mut made = String::new();
     for line in 0..lines {
         let mut numbers = Numbers(line ^ 0x00c0_ffee);
         let earlier = numbers.below(line + 1);
         match numbers.below(100) {
-            0 => text(u64::MAX, words, None, &mut made),
+            0 => text(u64::MAX - line / span, words, None, &mut made),
             1..=5 => text(earlier, words, None, &mut made),
             6..=20 => text(earlier, words, Some(line), &mut made),
             _ => text(line, words, None, &mut made),
