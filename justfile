@@ -16,6 +16,10 @@ lint:
     cargo clippy -p nearkin-sketch --lib -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
 
+# The pages as a site with search, in target/site/book; every link within it is checked.
+site *flags:
+    tools/site/build {{flags}}
+
 # The main job on the corpus in tests/data.
 demo:
     cargo run --release -- add demo.nearkin --jsonl tests/data/spdx.jsonl --jsonl tests/data/pydocs.jsonl
