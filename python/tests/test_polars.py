@@ -26,7 +26,7 @@ def frame():
 @pytest.fixture(scope="module")
 def corpus():
     rows, params, _ = next(iter(CORPORA.values()))
-    return [text for _, text in rows], params
+    return [text for _, text in rows] + [None, " "], params
 
 
 @pytest.mark.parametrize("lazy", [False, True])
