@@ -46,6 +46,11 @@ schedules count="100" seed="1":
 damage:
     NEARKIN_DAMAGE=all cargo test --release damage -- --nocapture
 
+# Campaigns on fresh seeds and slow checks, an hour (NEARKIN_NIGHT_MINUTES): a table, and a replay for each failure.
+# With names (tools/night --list): some of them.
+night *steps:
+    tools/night {{steps}}
+
 # Fuzzes a target: wal_replay, segment_query, catalog_row, manifest, operations or text (needs nightly and
 # cargo-fuzz).
 fuzz target seconds="3600":
