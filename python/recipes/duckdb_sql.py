@@ -19,6 +19,7 @@ def register(con, index, name="similar_to", threshold=None):
             keys[row] = key
         return pa.array(keys, pa.string())
 
+    # Nulls are answered, too; and the index may change, so equal calls are not folded into one.
     con.create_function(
         name, similar_to, ["VARCHAR"], "VARCHAR", type="arrow", null_handling="special", side_effects=True
     )
