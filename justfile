@@ -16,6 +16,10 @@ lint:
     cargo clippy -p nearkin-sketch --lib -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
 
+# The pages as a site with search, in target/site/book; every link within it is checked.
+site *flags:
+    tools/site/build {{flags}}
+
 # The main job on the corpus in tests/data.
 demo:
     cargo run --release -- add demo.nearkin --jsonl tests/data/spdx.jsonl --jsonl tests/data/pydocs.jsonl
@@ -41,6 +45,11 @@ schedules count="100" seed="1":
 # Every bit and every length of every file of a small index.
 damage:
     NEARKIN_DAMAGE=all cargo test --release damage -- --nocapture
+
+# Campaigns on fresh seeds and slow checks, an hour (NEARKIN_NIGHT_MINUTES): a table, and a replay for each failure.
+# With names (tools/night --list): some of them.
+night *steps:
+    tools/night {{steps}}
 
 # Fuzzes a target: wal_replay, segment_query, catalog_row, manifest, operations or text (needs nightly and
 # cargo-fuzz).

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 import nearkin as nk
+import nearkin.polars
 from nearkin import _dedup, _nearkin
 
 ROOT = Path(os.environ.get("NEARKIN_PAGES", Path(__file__).parents[2]))
-PAGES = [ROOT / "python" / "README.md", ROOT / "docs" / "guide" / "PYTHON.md"]
+GUIDE = ROOT / "docs" / "guide"
+PAGES = [ROOT / "python" / "README.md", GUIDE / "PYTHON.md", GUIDE / "RECIPES.md"]
 
 
 def run(text, name, globs):
@@ -24,6 +26,7 @@ def run(text, name, globs):
 def test_docstrings():
     tried = run(nk.__doc__, "nearkin", {}) + run(nk.aio.__doc__, "nearkin.aio", {})
     tried += run(_dedup.dedup.__doc__, "dedup", {})
+    assert run(nk.polars.__doc__, "nearkin.polars", {}) > 3
     for name, kind in vars(_nearkin).items():
         if not inspect.isclass(kind):
             continue

@@ -76,6 +76,7 @@ def test_the_package_itself_is_typed(tmp_path):
     folder = tmp_path / "nearkin"
     shutil.copytree(Path(nk.__file__).parent, folder)
     modules = ["_columns", "_containers", "_dedup", "_errors", "_fetch", "_progress", "_tables", "_types", "aio"]
+    modules += ["_alike", "polars"]
     files = [str(folder / f"{module}.py") for module in modules] + [str(folder / "spark")]
     command = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", *files]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)

@@ -63,7 +63,8 @@ impl Drop for Shown {
 fn run(name: &str, share: usize, target: fn(&[u8])) {
     let seeds = seeds(name);
     let runs = std::env::var("NEARKIN_FUZZ_RUNS").map_or(2_000, |n| n.parse().expect("a number"));
-    let mut random = Random(1);
+    let seed = std::env::var("NEARKIN_SEED").map_or(1, |n| n.parse().expect("a number"));
+    let mut random = Random(seed);
     let changed = (0..runs / share).map(|_| change(&mut random, &seeds));
     for input in seeds.iter().cloned().chain(changed) {
         let shown = Shown(input);

@@ -139,7 +139,7 @@ pub(crate) fn refuse_others(core: &Core, params: &Params) -> Result<()> {
         return Ok(());
     }
     core.events.deliver();
-    let what = format_args!("the index has other parameters: {}", differences.join("; "));
+    let what = format!("the index has other parameters: {}", differences.join("; "));
     Err(Error::about(ErrorKind::Mismatch, core.names.root(), what))
 }
 

@@ -389,7 +389,7 @@ impl Shards {
         }
         let generation = self.manifest.row.floor + 1;
         if generation >= NUMBER_MAX {
-            let what = format_args!("no generation follows {}", self.generation());
+            let what = format!("no generation follows {}", self.generation());
             return Err(Error::about(ErrorKind::Invalid, self.names.root(), what));
         }
         next.row.floor = generation;

@@ -35,21 +35,21 @@ impl Access {
     pub(crate) fn new(args: &Serve, reach: Reach) -> Result<Self, Failure> {
         let token = Token::given(args.token_file.as_deref(), "NEARKIN_TOKEN")?;
         let read_token = Token::given(args.read_token_file.as_deref(), "NEARKIN_READ_TOKEN")?;
-        match (&token, &read_token) {
-            (None, None) if let Reach::Network(address) = reach => {
+        match (&token, &read_token, reach) {
+            (None, None, Reach::Network(address)) => {
                 return Err(Failure::new(
                     format!("{address} is reachable from other machines, which requires a token"),
                     "write a token of at least 16 characters to a file that only you can read, and \
                      give it with --token-file; or listen on 127.0.0.1",
                 ));
             }
-            (None, Some(_)) => {
+            (None, Some(_), _) => {
                 return Err(Failure::new(
                     "there is a token for reading, but none for writing",
                     "give the other one with --token-file",
                 ));
             }
-            (Some(token), Some(read_token)) if token.is_equal(read_token) => {
+            (Some(token), Some(read_token), _) if token.is_equal(read_token) => {
                 return Err(Failure::new(
                     "the token for reading is the one for writing",
                     "create another one with `openssl rand -hex 16`",

@@ -1,0 +1,62 @@
+"""A reader of feeds shows a story once. `feed_reader.py` stands for FreshRSS and the like; the feeds are
+parsed by feedparser, and the server is `nearkin serve`."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+pytest.importorskip("feedparser", reason="no feedparser")
+NEARKIN = os.environ.get("NEARKIN_BINARY") or shutil.which("nearkin")
+pytestmark = pytest.mark.skipif(NEARKIN is None, reason="no command nearkin (NEARKIN_BINARY names one)")
+
+STORY = (
+    "The ferry to the islands was cancelled on Monday after the harbour had frozen over in the night. The company "
+    "hopes to sail again on Wednesday, when the ice breaker from the mainland is expected in the afternoon. "
+)
+RSS = """<rss version="2.0"><channel><title>{name}</title>
+<item><title>{title}</title><link>http://{name}/1</link><guid>http://{name}/1</guid>
+<description>{story}</description></item>
+<item><title>Bread</title><link>http://{name}/2</link><description>{other}</description></item>
+</channel></rss>"""
+OTHERS = {
+    "a.test": "A recipe for bread with rye flour and a little honey, baked for an hour in a hot oven at home",
+    "b.test": "How to keep a sourdough alive in summer: feed it twice a day, and put the glass into the shade",
+}
+
+
+@pytest.fixture
+def server(tmp_path):
+    create = [NEARKIN, "create", "news", "--threshold", "0.4", "--shingles", "words:2"]
+    subprocess.run(create, cwd=tmp_path, check=True, capture_output=True)
+    serve = [NEARKIN, "serve", "news", "--listen", "127.0.0.1:0", "--access-log", "off"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(serve, cwd=tmp_path, **pipes) as process:
+        said = ""
+        while not (found := re.search(r"http://127\.0\.0\.1:\d+", said)):
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        yield found[0]
+        process.terminate()
+
+
+def test_a_story_of_two_agencies_is_shown_once(server, tmp_path):
+    import feed_reader as recipe
+
+    feeds = []
+    for name, marked in [("a.test", STORY), ("b.test", f"(dpa) &lt;b&gt;{STORY}&lt;/b&gt; All rights reserved.")]:
+        feed = tmp_path / f"{name}.xml"
+        feed.write_text(RSS.format(name=name, title="No ferry", story=marked, other=OTHERS[name]))
+        feeds.append(str(feed))
+    told = [(entry.link, like) for entry, like in recipe.stories(feeds, server=server)]
+    assert told == [
+        ("http://a.test/1", None),
+        ("http://a.test/2", None),
+        ("http://b.test/1", "http://a.test/1"),
+        ("http://b.test/2", None),
+    ]
+    # An hour later the same feeds bring nothing else: an entry is no copy of itself.
+    assert [(entry.link, like) for entry, like in recipe.stories(feeds, server=server)] == told
