@@ -1,0 +1,323 @@
+//! `nearkin audit`: judges what another tool removed. See docs/guide/AUDIT.md.
+//!
+//! The library judges. This module reads the rows, makes documents again from them, and prints.
+
+mod page;
+mod shown;
+mod sides;
+mod spool;
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use nearkin::{
+    Audit as Auditor, AuditCounts, AuditRow, Audited, Error, Guard, Original, Params, Scheme,
+    Shingles,
+};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::args::audit::Audit;
+use crate::report::check_page;
+use nearkin_input::fields::Fields;
+use nearkin_input::files;
+use nearkin_kit::args::lines::LinesGiven;
+use nearkin_kit::args::params::THRESHOLD_DEFAULT;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::Reading;
+use nearkin_kit::input::shards;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::output::{self, Output, counted, grouped};
+use nearkin_kit::scratch::Scratch;
+use nearkin_kit::target::Target;
+use shown::{AuditedObject, ShownRow, failed};
+use sides::{SideCounts, Sides};
+
+/// Number of rows that are shown beside the most similar kept one: of those that are least similar,
+/// and of those that are set apart from a similar one.
+const WORST: usize = 20;
+const APART: usize = 10;
+
+/// Runs the command.
+pub fn run(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    nearkin_kit::threads::start_pool()?;
+    check_outputs(args)?;
+    let (params, threshold) = params(args)?;
+    let fields = fields(args, &params)?;
+    let guard = match (&args.items_field, args.guard) {
+        (Some(_), _) => Guard::None,
+        (None, given) => given.unwrap_or_else(|| Guard::for_params(&params)),
+    };
+    let scratch = Scratch::folder()?;
+    let mut auditor = Auditor::new(scratch.path().join("audit"), &params, threshold, guard)?
+        .threads(rayon::current_num_threads())
+        .cancel_if(interrupt::came);
+    let sides = sides::read(args, &fields, &mut auditor)?;
+    let reading = Reading::new(auditor.sketcher(), fields);
+    let mut list = args.list.as_deref().map(Target::create).transpose()?;
+    let mut worst = Worst::default();
+    let failure = RefCell::new(None);
+    let mut audited = |row: Audited| {
+        worst.add(row);
+        let Some(list) = &mut list else { return Ok(()) };
+        list_row(list, (&sides, &reading), (row, threshold)).map_err(|error| {
+            *failure.borrow_mut() = Some(error);
+            Error::other(std::io::Error::other("the list could not be written"))
+        })
+    };
+    let counts = judge(&auditor, (&sides, &reading), &mut audited);
+    let counts = counts.map_err(|error| failure.take().unwrap_or_else(|| error.into()))?;
+    let shown = worst.shown(&sides, &reading)?;
+    if let Some(list) = list {
+        list.finish()?;
+    }
+    let report = Report { args, threshold, counts, sides: &sides.counts };
+    if let Some(path) = &args.page {
+        let mut page = Target::create(path)?;
+        let html = page::html(&report, &shown, &reading)?;
+        page.write_all(html.as_bytes()).map_err(|error| Failure::writing(path, &error))?;
+        page.finish()?;
+    }
+    report.print(&shown, &reading, output)?;
+    Ok(sides.ended)
+}
+
+/// What is printed, and shown on the page.
+struct Report<'a> {
+    args: &'a Audit,
+    threshold: f64,
+    counts: AuditCounts,
+    sides: &'a SideCounts,
+}
+
+#[derive(Serialize)]
+struct SummaryObject<'a> {
+    kept: u64,
+    removed: u64,
+    threshold: f64,
+    /// Removed rows without a kept one of the threshold.
+    wrong: u64,
+    /// The same for other thresholds, ascending.
+    wrong_at: &'a [(f64, u64)],
+    equal: u64,
+    chained: u64,
+    differ_in_numbers: u64,
+    differ_in_rare: u64,
+    unsettled: u64,
+    /// Of the kept and the removed rows.
+    blank: [u64; 2],
+    skipped: [u64; 2],
+    same_keys: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_not_in_input: Option<u64>,
+    page: Option<&'a Path>,
+    list: Option<&'a Path>,
+    worst: Vec<AuditedObject<'a>>,
+}
+
+/// Judges all removed rows.
+fn judge(
+    auditor: &Auditor,
+    (sides, reading): (&Sides, &Reading),
+    audited: &mut dyn FnMut(Audited) -> nearkin::Result<()>,
+) -> nearkin::Result<AuditCounts> {
+    let progress = Progress::start("comparing", Unit::Documents, Some(sides.counts.removed));
+    let document = |row: &AuditRow| -> nearkin::Result<Original> {
+        let spooled = match row {
+            AuditRow::Kept(number) => sides.kept.row(*number),
+            AuditRow::Removed(number) => sides.removed.row(*number),
+        };
+        let document = reading.detailed(spooled.map_err(Error::other)?.raw);
+        let again = |_| Error::other(std::io::Error::other("a row cannot be read again"));
+        document.map(|(_, document)| document).map_err(again)
+    };
+    let mut reached = 0;
+    let mut fetch = |rows: &[AuditRow]| {
+        if let Some(AuditRow::Removed(number)) = rows.last()
+            && *number >= reached
+        {
+            reached = *number + 1;
+            progress.reached(reached);
+        }
+        rows.par_iter().map(document).collect()
+    };
+    auditor.run(&mut fetch, audited)
+}
+
+fn list_row(
+    list: &mut Target,
+    (sides, reading): (&Sides, &Reading),
+    (row, threshold): (Audited, f64),
+) -> Result<(), Failure> {
+    let shown = ShownRow::read(sides, reading, row)?;
+    let object = shown.object(threshold, reading);
+    let mut line = serde_json::to_vec(&object).map_err(|error| failed(&error.into()))?;
+    line.push(b'\n');
+    list.write_all(&line).map_err(|error| Failure::writing(list.path(), &error))
+}
+
+/// The rows that are shown.
+#[derive(Default)]
+struct Worst {
+    least_similar: Vec<Audited>,
+    apart: Vec<Audited>,
+}
+
+impl Worst {
+    fn add(&mut self, row: Audited) {
+        let similarity = |row: &Audited| row.kept.map_or(0.0, |kept| kept.similarity);
+        let (rows, most) = if row.apart.is_some() {
+            (&mut self.apart, APART)
+        } else {
+            (&mut self.least_similar, WORST)
+        };
+        let at = rows.partition_point(|other| similarity(other) <= similarity(&row));
+        if at < most && similarity(&row) < 1.0 {
+            rows.insert(at, row);
+            rows.truncate(most);
+        }
+    }
+
+    fn shown<'a>(&self, sides: &'a Sides, reading: &Reading) -> Result<Vec<ShownRow<'a>>, Failure> {
+        let all = self.least_similar.iter().chain(&self.apart);
+        all.map(|row| ShownRow::read(sides, reading, *row)).collect()
+    }
+}
+
+impl Report<'_> {
+    fn wrong(&self) -> u64 {
+        self.counts.wrong_at(self.threshold).unwrap_or(0)
+    }
+
+    fn print(
+        &self,
+        shown: &[ShownRow<'_>],
+        reading: &Reading,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let (counts, sides) = (&self.counts, self.sides);
+        let kept_not_in_input = (!self.args.all.is_empty()).then_some(sides.unknown);
+        if output.json() {
+            return output.object(&SummaryObject {
+                kept: counts.kept,
+                removed: counts.removed,
+                threshold: self.threshold,
+                wrong: self.wrong(),
+                wrong_at: &counts.wrong,
+                equal: counts.equal,
+                chained: counts.chained,
+                differ_in_numbers: counts.in_numbers,
+                differ_in_rare: counts.in_rare,
+                unsettled: counts.unsettled,
+                blank: sides.blank,
+                skipped: sides.skipped,
+                same_keys: sides.same_keys,
+                kept_not_in_input,
+                page: self.args.page.as_deref(),
+                list: self.args.list.as_deref(),
+                worst: shown.iter().map(|row| row.object(self.threshold, reading)).collect(),
+            });
+        }
+        let (removed, kept) = (counted(counts.removed, "removed row"), grouped(counts.kept));
+        output.line(format_args!("{removed}, compared with {kept} kept"))?;
+        for (threshold, wrong) in &counts.wrong {
+            let share = 100.0 * *wrong as f64 / counts.removed.max(1) as f64;
+            let asked =
+                if threshold.total_cmp(&self.threshold).is_eq() { "  <- --threshold" } else { "" };
+            let wrong = grouped(*wrong);
+            output.line(format_args!(
+                "{wrong:>12}  ({share:5.1} %) without a kept row of similarity {threshold}{asked}"
+            ))?;
+        }
+        for (what, count) in self.facts() {
+            output.line(format_args!("{:>12}  {what}", grouped(count)))?;
+        }
+        output.flush()?;
+        self.note();
+        Ok(())
+    }
+
+    fn facts(&self) -> [(&'static str, u64); 4] {
+        let counts = &self.counts;
+        [
+            ("have the same shingles as a kept row", counts.equal),
+            ("below the threshold, and similar to another removed row: chains", counts.chained),
+            ("similar to a kept row, but differ in numbers", counts.in_numbers),
+            ("similar to a kept row, but differ in rare words", counts.in_rare),
+        ]
+    }
+
+    /// Says what was not judged, or not for certain.
+    fn note(&self) {
+        let sides = self.sides;
+        let say = |count: u64, what: &str| {
+            if count > 0 {
+                output::note(format!("{}: {what}", counted(count, "row")));
+            }
+        };
+        say(sides.blank[1], "removed, with nothing to compare: not judged");
+        say(sides.skipped[0], "of the kept ones could not be read: nothing was compared with them");
+        say(sides.skipped[1], "of the removed ones could not be read: not judged");
+        say(sides.same_keys, "both removed and kept, by their keys: are they two versions?");
+        say(sides.unknown, "kept, but not in the input");
+        say(
+            self.counts.unsettled,
+            "too many candidates: a kept row may be more similar than shown",
+        );
+        if sides.by_text {
+            output::note("the kept rows have no keys: rows were told by their texts");
+        }
+        for path in [&self.args.page, &self.args.list].into_iter().flatten() {
+            output::note(format!("wrote {}", path.display()));
+        }
+    }
+}
+
+fn params(args: &Audit) -> Result<(Params, f64), Failure> {
+    let given = match args.items_field {
+        Some(_) => args.given.clone().or_shingles(Shingles::Items),
+        None => args.given.clone(),
+    };
+    let threshold = given.threshold().unwrap_or(THRESHOLD_DEFAULT);
+    // Refuses what needs documents to learn from.
+    given.params()?;
+    let params = Auditor::choose(&given.builder(), threshold)?;
+    if let Scheme::External(_) = params.scheme() {
+        return Err(Failure::new(
+            format!("signatures of {} come from another program", params.scheme()),
+            "drop --scheme: audit compares texts or sets",
+        ));
+    }
+    nearkin_kit::input::opened::check_of_documents(&params, "audit")?;
+    Ok((params, threshold))
+}
+
+fn fields(args: &Audit, params: &Params) -> Result<Fields, Failure> {
+    let lines = LinesGiven {
+        jsonl: args.kept.clone(),
+        key_field: args.key_field.clone(),
+        text_field: args.text_field.clone(),
+        items_field: args.items_field.clone(),
+        ..LinesGiven::default()
+    };
+    Ok(lines.fields(params)?.with_key_optional())
+}
+
+/// Fails if an output file is an input, or a file that this command did not write.
+fn check_outputs(args: &Audit) -> Result<(), Failure> {
+    let mut inputs: Vec<PathBuf> = Vec::new();
+    for given in [&args.removed, &args.kept, &args.all] {
+        inputs.extend(shards::expand(given)?);
+    }
+    for path in [&args.page, &args.list].into_iter().flatten() {
+        if inputs.iter().any(|input| files::are_same(input, path)) {
+            let message = format!("{} is an input", path.display());
+            return Err(Failure::new(message, "write to another file"));
+        }
+    }
+    args.page.as_deref().map_or(Ok(()), |page| check_page(page, "audit", "--page"))
+}
