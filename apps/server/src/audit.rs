@@ -75,10 +75,10 @@ pub fn run(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
     if let Some(list) = list {
         list.finish()?;
     }
-    let report = Report { args, threshold, counts, sides: &sides.counts };
+    let report = AuditReport { params: &params, args, threshold, counts, sides: &sides.counts };
     if let Some(path) = &args.page {
         let mut page = Target::create(path)?;
-        let html = page::html(&report, &shown, &reading)?;
+        let html = page::html(&report, &shown)?;
         page.write_all(html.as_bytes()).map_err(|error| Failure::writing(path, &error))?;
         page.finish()?;
     }
@@ -87,7 +87,8 @@ pub fn run(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
 }
 
 /// What is printed, and shown on the page.
-struct Report<'a> {
+struct AuditReport<'a> {
+    params: &'a Params,
     args: &'a Audit,
     threshold: f64,
     counts: AuditCounts,
@@ -188,7 +189,7 @@ impl Worst {
     }
 }
 
-impl Report<'_> {
+impl AuditReport<'_> {
     fn wrong(&self) -> u64 {
         self.counts.wrong_at(self.threshold).unwrap_or(0)
     }

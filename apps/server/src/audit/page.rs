@@ -3,11 +3,10 @@
 use nearkin::Evidence;
 use serde::Serialize;
 
-use super::Report;
+use super::AuditReport;
 use super::shown::{ShownRow, TextRow, name_of};
 use crate::web;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::content::Reading;
 use nearkin_kit::output::visible;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -67,12 +66,8 @@ fn script() -> String {
 }
 
 /// Builds the page.
-pub(super) fn html(
-    report: &Report<'_>,
-    shown: &[ShownRow<'_>],
-    reading: &Reading,
-) -> Result<String, Failure> {
-    let params = reading.sketcher().params();
+pub(super) fn html(report: &AuditReport<'_>, shown: &[ShownRow<'_>]) -> Result<String, Failure> {
+    let params = report.params;
     let data = PageData {
         version: env!("CARGO_PKG_VERSION"),
         params: format!("Compared by {} ({}).", params.shingles(), params.normalise()),

@@ -12,7 +12,7 @@ use nearkin_input::fields::Fields;
 use nearkin_input::raw::{Origin, Raw, Reason, STDIN, Skipped};
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::content::Reading;
+use nearkin_kit::input::content::{Reading, Sketched};
 use nearkin_kit::input::documents::Input;
 use nearkin_kit::input::pipeline::{self, Pace};
 use nearkin_kit::input::shards;
