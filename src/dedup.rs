@@ -481,4 +481,7 @@ fn rank_of(key: &[u8]) -> u64 {
 mod tests;
 
 #[cfg(test)]
+mod audit_tests;
+
+#[cfg(test)]
 mod guard_tests;

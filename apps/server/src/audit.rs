@@ -2,13 +2,16 @@
 //!
 //! The library judges. This module reads the rows, makes documents again from them, and prints.
 
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
 mod page;
 mod shown;
 mod sides;
 mod spool;
 
 use std::cell::RefCell;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use nearkin::{
@@ -32,7 +35,7 @@ use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
 use nearkin_kit::output::{self, Output, counted, grouped};
 use nearkin_kit::scratch::Scratch;
-use nearkin_kit::target::Target;
+use nearkin_kit::target::{Target, keep_foreign};
 use shown::{AuditedObject, ShownRow, failed};
 use sides::{SideCounts, Sides};
 
@@ -320,5 +323,17 @@ fn check_outputs(args: &Audit) -> Result<(), Failure> {
             return Err(Failure::new(message, "write to another file"));
         }
     }
+    if let Some(list) = &args.list {
+        keep_foreign(list, "audit", "--list", || is_list(list))?;
+    }
     args.page.as_deref().map_or(Ok(()), |page| check_page(page, "audit", "--page"))
+}
+
+/// Whether a file is an earlier list, as its first line says, or empty.
+fn is_list(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64 << 10).read_to_end(&mut head));
+    let mark: &[u8] = b"\"settled\":";
+    let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    read.is_ok() && (head.is_empty() || first.windows(mark.len()).any(|part| part == mark))
 }
