@@ -17,6 +17,10 @@ const THRESHOLDS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// found with the probability `RECALL`.
 const SEARCHED: f64 = 0.5;
 const RECALL: f64 = 0.9995;
+/// Bands of fewer rows find many documents that have hardly anything in common. With this many rows
+/// of a signature there is no need of them.
+const ROWS_MIN: usize = 3;
+const HASHES: usize = 192;
 /// Number of documents that are judged together.
 const TOGETHER: usize = small!(audit::TOGETHER, 1_024);
 /// Number of shingles at which no further document is judged with others.
@@ -177,8 +181,12 @@ impl Audit {
     ///
     /// `Invalid` (a threshold outside 0 to 1, or settings out of range).
     pub fn choose(given: &ParamsBuilder, threshold: f64) -> Result<Params> {
-        let searched = threshold.min(SEARCHED);
-        given.clone().threshold(searched).recall_target(RECALL).build()
+        let given = given.clone().threshold(threshold.min(SEARCHED)).recall_target(RECALL);
+        let params = given.clone().build()?;
+        if has_bands(&given) || params.rows_per_band() >= ROWS_MIN {
+            return Ok(params);
+        }
+        given.hashes(params.hashes().max(HASHES)).build()
     }
 
     /// Starts an audit without documents. The signatures are written to the folder `dir`, which
@@ -201,10 +209,18 @@ impl Audit {
             return Err(Error::invalid(format!("a threshold is from 0 to 1, not {threshold}")));
         }
         let dir = dir.as_ref();
-        let open = |name: &str| Index::scratch(dir.join(name), params, Options::default());
+        let open = |name: &str, params: &Params| {
+            Index::scratch(dir.join(name), params, Options::default())
+        };
+        // Chains are pairs of the threshold, so that fewer bands find them.
+        let chains = if threshold > params.threshold() {
+            params.to_builder().threshold(threshold).choose_bands().build()?
+        } else {
+            params.clone()
+        };
         Ok(Self {
-            kept: open("kept")?,
-            removed: open("removed")?,
+            kept: open("kept", params)?,
+            removed: open("removed", &chains)?,
             kept_count: 0,
             shingles: Vec::new(),
             threshold,
@@ -340,7 +356,7 @@ impl Audit {
             index,
             side,
             least: if side == 0 { 0.0 } else { self.threshold },
-            searched: self.threshold.min(SEARCHED),
+            searched: if side == 0 { self.threshold.min(SEARCHED) } else { self.threshold },
             threads: self.threads,
             stopping: self.stopping.clone(),
             cache: Cache::default(),
