@@ -10,6 +10,7 @@ use crate::{
     Apart, Batch, Conditions, Error, Guard, Index, Judge, Judgement, Options, Params,
     ParamsBuilder, Result, Signature, Sketcher, Suspects,
 };
+use nearkin_sketch::engine::has_bands;
 
 /// The thresholds that [`AuditCounts::wrong`] counts at, with the one that was asked for.
 const THRESHOLDS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
