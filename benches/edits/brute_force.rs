@@ -59,7 +59,8 @@ pub(crate) struct Verdict {
 }
 
 /// Judges a deduplication. `kept_for` has the kept document for each document: itself, if it is
-/// kept; `usize::MAX` if it is not known. Sets are sorted. Two documents are similar if their similarity is at least `threshold`.
+/// kept; `usize::MAX` if it is not known. Sets are sorted. Two documents are similar if their
+/// similarity is at least `threshold`.
 pub(crate) fn judge(sets: &[&[u64]], kept_for: &[usize], threshold: f64) -> Verdict {
     let is_kept = |at: usize| kept_for[at] == at;
     let mut sizes = vec![0; sets.len()];

@@ -1,3 +1,5 @@
+//! Audits beside a brute force that compares all pairs.
+
 use crate::{
     Apart, Audit, AuditCounts, AuditRow, Audited, ErrorKind, Guard, Original, Params, Result,
     Shingles, Sketcher,

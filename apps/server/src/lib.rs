@@ -1,5 +1,5 @@
-//! The commands `serve`, `report` and `audit` of the tool `nearkin`: an index over HTTP, a page that
-//! shows its duplicates, and a judgement of what another tool removed.
+//! The commands `serve`, `report` and `audit` of the tool `nearkin`: an index over HTTP, a page of
+//! its duplicates, and a judgement of what another tool removed.
 
 #![expect(
     clippy::missing_errors_doc,

@@ -3,8 +3,9 @@
 use super::*;
 
 /// The commands, ordered so that the examples of each command find what earlier examples created.
-const COMMANDS: &str = "create add admit dedup audit dups apply mirror query list get pairs clusters \
-    report stats verify compact backup salvage export import rebuild remove tune completions man";
+const COMMANDS: &str = "create add admit dedup audit dups apply mirror query list get pairs \
+    clusters report stats verify compact backup salvage export import rebuild remove tune \
+    completions man";
 
 #[test]
 fn every_example_works() {

@@ -3,8 +3,8 @@
 use nearkin::Evidence;
 use serde::Serialize;
 
-use super::AuditReport;
 use super::shown::{ShownRow, TextRow, name_of};
+use super::summary::AuditReport;
 use crate::web;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::output::visible;

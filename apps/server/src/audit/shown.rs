@@ -18,7 +18,7 @@ pub(super) struct AuditedObject<'a> {
     key: Option<JsonBytes<'a>>,
     file: &'a str,
     line: u64,
-    /// Of the most similar kept row; 0 if none was found.
+    /// That of the most similar kept row; 0 if none was found.
     similarity: f64,
     /// Whether it is below the threshold.
     wrong: bool,
