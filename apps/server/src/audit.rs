@@ -141,12 +141,13 @@ struct Worst {
 impl Worst {
     fn add(&mut self, row: Audited) {
         let similarity = |row: &Audited| row.kept.map_or(0.0, |kept| kept.similarity);
-        let (rows, most) = if row.apart.is_some() {
-            (&mut self.apart, APART)
-        } else {
-            (&mut self.least_similar, WORST)
+        let (rows, most) = match row.apart {
+            Some(_) => (&mut self.apart, APART),
+            None => (&mut self.least_similar, WORST),
         };
-        let at = rows.partition_point(|other| similarity(other) <= similarity(&row));
+        // Chains come first: there is a row to set beside them.
+        let order = |row: &Audited| (similarity(row), f64::from(u8::from(row.chained.is_none())));
+        let at = rows.partition_point(|other| order(other) <= order(&row));
         if at < most && similarity(&row) < 1.0 {
             rows.insert(at, row);
             rows.truncate(most);

@@ -17,7 +17,7 @@ function counts() {
     const cells = [headCell(plain(threshold)), numberCell(whole(count)), numberCell(shareOf(count))];
     return make("tr", { class: asked ? "asked" : null }, cells);
   });
-  const heads = [["Similarity"], ["Removed rows without such a kept row", true], ["Share", true]];
+  const heads = [["Similarity"], ["Without such a kept row", true], ["Share", true]];
   const caption = unseenCaption("Wrong removals by threshold");
   at("counts").append(tableOf(null, caption, heads, bodyOf(rows)));
   const others = data.facts.map(([what, count]) => [what, whole(count)]);

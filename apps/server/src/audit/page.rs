@@ -12,8 +12,8 @@ use nearkin_kit::output::visible;
 const TEMPLATE: &str = include_str!("page.html");
 const OWN_STYLE: &str = include_str!("page.css");
 const OWN_SCRIPT: &str = include_str!("audit.js");
-const STYLE_SHA256: &str = "hdC+Hj2E+83h1koXPHjWl46rw2+Vd4e91w3rNhfRkxY=";
-const SCRIPT_SHA256: &str = "ep+2upVUmhZ81TG/VEa2bWD9q5DtCHbddpyBttmtegY=";
+const STYLE_SHA256: &str = "8WPM81hr0o8R+HABZNvjio8G4GJ8xBuNgYrdeauh9+o=";
+const SCRIPT_SHA256: &str = "W01mpPf3N2m+dU4Su50wkw0Eq55cKsls0novfCusfBo=";
 
 /// Maximum size of a text on the page.
 const TEXT_BYTES_MAX: usize = 64 << 10;
