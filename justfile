@@ -29,6 +29,10 @@ demo:
 accuracy:
     cargo bench --bench accuracy
 
+# What other programs remove wrongly, and Nearkin; writes docs/reports/REMOVALS.md. Installs them in `work`.
+removals work:
+    benches/removals/run.py {{work}}
+
 # A longer model campaign: random operations against brute force.
 model ops="1000000" seed="1":
     NEARKIN_MODEL_OPS={{ops}} NEARKIN_MODEL_SEED={{seed}} cargo test --release model -- --nocapture

@@ -4,6 +4,7 @@
 //! A layer on top of the index. The caller reads and fetches the documents.
 
 mod against;
+mod audit;
 mod cache;
 mod compared;
 mod counts;
@@ -12,6 +13,7 @@ mod exact;
 mod form_index;
 mod fresh;
 mod guard;
+mod nearest;
 mod parts;
 mod question_grams;
 mod question_rule;
@@ -29,12 +31,14 @@ use crate::{
 };
 
 pub use against::{Against, Verified};
+pub use audit::{Audit, AuditCounts, Audited};
 use cache::Cache;
 pub use compared::Apart;
 pub use duplicate::{Duplicate, Evidence};
 use form_index::FormIndex;
 use fresh::Fresh;
 pub use guard::{FetchRanks, Judge, Judgement};
+pub use nearest::{AuditRow, FetchRows};
 pub use question_rule::ContainsQuestion;
 pub use questions::{QuestionFound, Questions, QuestionsBuilder};
 pub use repeats::{CutText, RepeatFilter, Repeated, Repeats, readable_cuts};
@@ -475,6 +479,9 @@ fn rank_of(key: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod audit_tests;
 
 #[cfg(test)]
 mod guard_tests;

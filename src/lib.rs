@@ -176,9 +176,10 @@ mod sync;
 mod wal;
 
 pub use dedup::{
-    Against, Apart, ContainsQuestion, CutText, Dedup, Duplicate, Evidence, FetchByRank, FetchRanks,
-    Judge, Judgement, LookedUp, QuestionFound, Questions, QuestionsBuilder, RepeatFilter, Repeated,
-    Repeats, Suspects, Verified, readable_cuts,
+    Against, Apart, Audit, AuditCounts, AuditRow, Audited, ContainsQuestion, CutText, Dedup,
+    Duplicate, Evidence, FetchByRank, FetchRanks, FetchRows, Judge, Judgement, LookedUp,
+    QuestionFound, Questions, QuestionsBuilder, RepeatFilter, Repeated, Repeats, Suspects,
+    Verified, readable_cuts,
 };
 pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{

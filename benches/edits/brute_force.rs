@@ -52,19 +52,25 @@ pub(crate) struct Verdict {
     pub(crate) wrong: usize,
     /// Number of pairs of similar documents that are both kept.
     pub(crate) missed: usize,
-    /// Number of documents of the largest cluster, including the kept one.
+    /// Number of documents of the largest cluster, including the kept one; 0 if it is not known.
     pub(crate) largest: usize,
     /// The least similarity of a removed document to the kept document most similar to it.
     pub(crate) least: f64,
 }
 
 /// Judges a deduplication. `kept_for` has the kept document for each document: itself, if it is
-/// kept. Sets are sorted. Two documents are similar if their similarity is at least `threshold`.
+/// kept; `usize::MAX` if it is not known. Sets are sorted. Two documents are similar if their
+/// similarity is at least `threshold`.
 pub(crate) fn judge(sets: &[&[u64]], kept_for: &[usize], threshold: f64) -> Verdict {
     let is_kept = |at: usize| kept_for[at] == at;
     let mut sizes = vec![0; sets.len()];
     for kept in kept_for {
-        sizes[*kept] += 1;
+        if let Some(size) = sizes.get_mut(*kept) {
+            *size += 1;
+        }
+    }
+    if kept_for.contains(&usize::MAX) {
+        sizes.clear();
     }
     let (mut missed, mut is_justified) = (0, vec![false; sets.len()]);
     for (one, other) in similar_pairs(sets, threshold) {

@@ -15,6 +15,7 @@ mod exact;
 mod made;
 mod negatives;
 mod plant;
+mod programs;
 mod removals;
 mod settings;
 #[path = "../support/mod.rs"]

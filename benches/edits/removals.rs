@@ -2,7 +2,7 @@
 //! `docs/reports/REMOVALS.md`.
 //!
 //! `cargo bench --bench edits -- removals`; a number behind it is the seed of made documents and
-//! hash functions.
+//! hash functions. `benches/removals/run.py` runs the programs of others before: see `programs.rs`.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -15,6 +15,7 @@ use nearkin::{
 
 use super::brute_force::{Verdict, judge};
 use super::made::{self, LostAndLeft, Made};
+use super::programs::{self, Program};
 use super::settings::{self, Setting};
 use super::support::corpora;
 use super::{key, options, support_code};
@@ -80,6 +81,8 @@ enum Rule {
     Guarded,
     /// The shingles decide, with candidates from below the threshold.
     Exact,
+    /// What this program has kept.
+    Program(Program),
 }
 
 struct Pipeline {
@@ -93,10 +96,14 @@ pub(crate) fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
     let seed = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(SEED);
     println!("seed {seed}");
     let corpora = corpora(folder, seed)?;
+    if std::env::args().any(|argument| argument == "corpora") {
+        return programs::write_corpora(&corpora.iter().map(Corpus::texts).collect::<Vec<_>>());
+    }
     // A thread per corpus.
-    let judged = |corpus: &Corpus| judged(corpus, seed).map_err(|error| error.to_string());
+    let judged = |at: usize| judged((at, &corpora[at]), seed).map_err(|error| error.to_string());
     let all: Vec<Vec<Line>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = corpora.iter().map(|one| scope.spawn(move || judged(one))).collect();
+        let numbers = 0..corpora.len();
+        let threads: Vec<_> = numbers.map(|at| scope.spawn(move || judged(at))).collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
@@ -112,10 +119,10 @@ pub(crate) fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// Runs all pipelines on a corpus.
-fn judged(corpus: &Corpus, seed: u64) -> Result<Vec<Line>, Box<dyn Error>> {
+fn judged((number, corpus): (usize, &Corpus), seed: u64) -> Result<Vec<Line>, Box<dyn Error>> {
     let mut lines = Vec::new();
     for pipeline in pipelines(seed)? {
-        lines.push(run(pipeline, corpus)?);
+        lines.push(run(pipeline, (number, corpus))?);
     }
     println!("{}{}", corpus.title(), table(&lines));
     Ok(lines)
@@ -181,11 +188,28 @@ fn pipelines(seed: u64) -> nearkin::Result<Vec<Pipeline>> {
         pipelines.push(Pipeline { name, setting: setting.seeded(seed)?, rule });
         Ok(())
     };
-    for setting in settings::of_bucket_unions()? {
-        add(setting.name.to_owned(), setting, Rule::Union)?;
+    let [text_dedup, datatrove, nemo] = settings::of_bucket_unions()?;
+    let [rensa, datasketch] = settings::of_admissions()?;
+    let others = [
+        (Program::TextDedup, text_dedup, Rule::Union),
+        (Program::Datatrove, datatrove, Rule::Union),
+        (Program::Rensa, rensa, Rule::Estimate),
+        (Program::Datasketch, datasketch, Rule::Estimate),
+    ];
+    for (program, setting, remade) in others {
+        match program.version() {
+            Some(version) => {
+                let name = setting.name.split(|char: char| char == ' ').next().unwrap_or_default();
+                add(
+                    format!("{name} {version}, {}", program.how()),
+                    setting,
+                    Rule::Program(program),
+                )?;
+            }
+            None => add(format!("{} (rule re-made)", setting.name), setting, remade)?,
+        }
     }
-    let rensa = settings::of_rensa()?;
-    add(rensa.name.to_owned(), rensa, Rule::Estimate)?;
+    add(format!("{} (rule re-made)", nemo.name), nemo, Rule::Union)?;
     let rules = [
         (Rule::Guarded, ""),
         (Rule::Confirmed, " --guard none"),
@@ -205,7 +229,7 @@ fn pipelines(seed: u64) -> nearkin::Result<Vec<Pipeline>> {
 }
 
 /// Deduplicates, and judges the result by the pipeline's own shingles and threshold.
-fn run(pipeline: Pipeline, corpus: &Corpus) -> Result<Line, Box<dyn Error>> {
+fn run(pipeline: Pipeline, (number, corpus): (usize, &Corpus)) -> Result<Line, Box<dyn Error>> {
     let Pipeline { name, setting, rule } = pipeline;
     let sketcher = Sketcher::new(&setting.params);
     let originals = corpus.texts().iter().map(|text| setting.original(&sketcher, text));
@@ -215,6 +239,7 @@ fn run(pipeline: Pipeline, corpus: &Corpus) -> Result<Line, Box<dyn Error>> {
         Rule::Estimate => estimated(&setting, &originals)?,
         Rule::Confirmed | Rule::Guarded => confirmed(&setting, &originals)?,
         Rule::Exact => exact(&setting, &originals)?,
+        Rule::Program(program) => program.kept_for(number, originals.len())?,
     };
     let sets: Vec<&[u64]> = originals.iter().map(Original::shingle_hashes).collect();
     let mut verdict = judge(&sets, &found, setting.named);
@@ -388,5 +413,6 @@ fn row(line: &Line) -> String {
         format!("{lost} | {left} | {left_in_digits}")
     });
     let made = made.unwrap_or_else(|| "- | - | -".to_owned());
+    let largest = if *largest == 0 { "-".to_owned() } else { largest.to_string() };
     format!("| {pipeline} | {removed} | {wrong} | {least} | {missed} | {largest} | {made} |")
 }

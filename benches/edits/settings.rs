@@ -116,10 +116,12 @@ pub(crate) fn of_bucket_unions() -> Result<[Setting; 3]> {
     ])
 }
 
-/// Rensa's deduplicator as its readme uses it: it compares signatures with those of kept documents.
-pub(crate) fn of_rensa() -> Result<Setting> {
-    let setting = Setting::theirs("rensa 0.5.0, as in its readme", rensa, 8, 16, 0.8)?;
-    Ok(Setting { threshold: 0.8, ..setting })
+/// Rensa's deduplicator as its readme uses it, which compares signatures with those of kept
+/// documents; datasketch's index, where a document goes if it shares a band with a kept one.
+pub(crate) fn of_admissions() -> Result<[Setting; 2]> {
+    let readme = Setting::theirs("rensa 0.5.0, as in its readme", rensa, 8, 16, 0.8)?;
+    let datasketch = Setting::theirs("datasketch 2.0.0, as documented", rensa, 25, 5, 0.5)?;
+    Ok([Setting { threshold: 0.8, ..readme }, datasketch])
 }
 
 pub(crate) fn for_short() -> Result<Vec<Setting>> {

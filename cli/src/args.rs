@@ -20,6 +20,7 @@ use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::args::table::TableGiven;
 use nearkin_kit::args::ttl::TtlGiven;
 use nearkin_kit::args::values::{self, ClusterOrder, PairColumn, column, order};
+use nearkin_server::args::audit::Audit;
 use nearkin_server::args::mcp::Mcp;
 use nearkin_server::args::report::Report;
 use nearkin_server::args::serve::Serve;
@@ -121,6 +122,7 @@ pub(crate) enum Command {
     Mirror(Mirror),
     Admit(Admit),
     Dedup(Dedup),
+    Audit(Audit),
     Dups(Dups),
     Apply(Apply),
     Query(Query),

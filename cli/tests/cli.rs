@@ -29,6 +29,8 @@ mod add;
 mod admit;
 #[path = "cli/arguments.rs"]
 mod arguments;
+#[path = "cli/audit.rs"]
+mod audit;
 #[path = "cli/collections.rs"]
 mod collections;
 #[path = "cli/common.rs"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from . import _errors
 from ._dedup import Row, dedup
 from ._alike import clusters, pairs
+from ._audit import Audited, audit
 from ._errors import *
 from ._nearkin import (
     Answer,
@@ -50,6 +51,7 @@ from ._types import Added, Imported, Stats, Verification
 __all__ = [
     "Added",
     "Answer",
+    "Audited",
     "Contained",
     "Document",
     "DocumentView",
@@ -75,6 +77,7 @@ __all__ = [
     "Verification",
     "__version__",
     "aio",
+    "audit",
     "clusters",
     "dedup",
     "exists",

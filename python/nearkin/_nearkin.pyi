@@ -857,6 +857,16 @@ class PassageMatch:
 def decide_rows(documents: Any, how: Any, folder: str) -> tuple[Table, int]:
     """Decides the rows of a column; called by `nearkin.dedup`. Returns a table, and the number of rows
     that the guard kept."""
+def audit_rows(
+    removed: Any,
+    kept: Any,
+    params: Params,
+    threshold: float | None,
+    guard: str | None,
+    threads: int | None,
+    folder: str,
+) -> tuple[Table, tuple[int, int, list[tuple[float, int]], int, int, int, int, int, int]]:
+    """Judges removed rows; called by `nearkin.audit`. Returns a table, and the counts."""
 def dedup_params(
     params: Params, threshold: float, contained: float | None, exact: bool, are_made: bool
 ) -> Params:

@@ -49,6 +49,8 @@ mod _nearkin {
     #[pymodule_export]
     use crate::datasketch::{hasher::Hasher, tables::Tables};
     #[pymodule_export]
+    use crate::dedup::audit::audit_rows;
+    #[pymodule_export]
     use crate::dedup::questions::{FoundQuestion, Questions};
     #[pymodule_export]
     use crate::dedup::rows::{decide_rows, dedup_params};

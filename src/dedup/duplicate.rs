@@ -49,6 +49,14 @@ impl<K> Duplicate<K> {
         Self { of, similarity, containment: Some(containment), evidence }
     }
 
+    /// An exact decision, from the numbers of shingles of both documents, and of those they share.
+    pub(super) fn of_counts(of: K, [own, other, shared]: [u32; 3]) -> Self {
+        let [a, b, both] = [own, other, shared].map(|count| count as usize);
+        let Overlap { similarity, containment, .. } = Overlap::of(both, a, b);
+        let evidence = Evidence::Shingles { own, other, shared };
+        Self { of, similarity, containment: Some(containment), evidence }
+    }
+
     /// A decision by the estimate.
     pub(super) fn estimated(
         of: K,

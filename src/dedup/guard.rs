@@ -84,6 +84,8 @@ pub struct Judge {
     alike: Alike,
     suspects: Vec<Suspect>,
     names_most_similar: bool,
+    /// Whether a document is compared with no other one than that it was dropped for.
+    pairs_only: bool,
     threads: usize,
     counts: Counts,
     /// The last kept document with a run, as a position in `chains`.
@@ -123,6 +125,7 @@ impl Judge {
             alike: alike.into().to_decide(),
             suspects,
             names_most_similar: false,
+            pairs_only: false,
             threads: 1,
             counts: Counts::new(shingles),
             last: HashMap::default(),
@@ -139,6 +142,11 @@ impl Judge {
     pub fn name_most_similar(mut self) -> Self {
         self.names_most_similar = true;
         self
+    }
+
+    /// Compares each document with no other one than that it was dropped for.
+    pub(super) fn pairs_only(self) -> Self {
+        Self { pairs_only: true, ..self }
     }
 
     /// Compares on so many threads; without this call, on one. The result is the same.
@@ -198,6 +206,9 @@ impl Judge {
     fn look_at(&self, suspect: &Suspect) -> SuspectLook {
         let document = |rank| self.part.get(&rank).and_then(Option::as_ref);
         let Some(one) = document(suspect.rank) else { return SuspectLook::Missing };
+        if self.pairs_only && suspect.of.is_none() {
+            return SuspectLook::Missing;
+        }
         let Some(of) = suspect.of else { return SuspectLook::Kept(self.found_by(one)) };
         let like = document(of).and_then(|other| {
             let similar_to = Duplicate::between(of, self.alike.overlap(one, other)?, (one, other));
@@ -274,14 +285,17 @@ impl Judge {
         if let Some(best) = best.filter(|_| !self.names_most_similar) {
             return Ok(Judgement::CopyOf(best));
         }
+        let kept = |(similar_to, apart): (Duplicate, Option<Apart>)| {
+            apart.map(|apart| Judgement::Kept { apart, similar_to })
+        };
+        if self.pairs_only {
+            return Ok(like.and_then(kept).unwrap_or(Judgement::Unlike));
+        }
         let Some(document) = self.get(rank, fetch)? else { return Ok(Judgement::Unlike) };
         if let Some(best) = self.find(&document, of.unwrap_or(rank), best, fetch)? {
             return Ok(Judgement::CopyOf(best));
         }
         self.keep(rank, self.found_by(&document));
-        let kept = |(similar_to, apart): (Duplicate, Option<Apart>)| {
-            apart.map(|apart| Judgement::Kept { apart, similar_to })
-        };
         Ok(like.and_then(kept).unwrap_or(Judgement::Unlike))
     }
 

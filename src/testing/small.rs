@@ -33,6 +33,9 @@ table! {
         COMPARED_MAX: usize = 2;
         NEWCOMERS_PER_HOLD: usize = 7;
     }
+    audit {
+        TOGETHER: usize = 7;
+    }
     backup {
         CHUNK_BYTES: u64 = 5_000;
     }
@@ -108,6 +111,10 @@ table! {
     merging {
         DOCS_PER_HOLD: usize = 4;
         RUN_DOCS_MAX: u32 = 4;
+    }
+    nearest {
+        CANDIDATES: usize = 3;
+        CANDIDATES_MAX: usize = 20;
     }
     options {
         TINY_BYTES_MAX: u64 = 0;

@@ -192,6 +192,14 @@ fn decisions(printed: &mut Printed, scratch: &Scratch) {
     printed.add("LookedUp", &dedup.look_up(&[copy(0).signature().clone()]).unwrap()[0]);
     let against = Against::new(&kept.snapshot(), 0.7).unwrap();
     printed.add("Against", &against);
+    let folder = tempfile::tempdir().unwrap();
+    let mut audit = Audit::new(folder.path().join("a"), kept.params(), 0.7, Guard::None).unwrap();
+    audit.add_removed(&[copy(0).signature().clone()]).unwrap();
+    printed.add("Audit", &audit);
+    printed.add("AuditRow", &AuditRow::Kept(0));
+    let fetch = &mut |rows: &[AuditRow]| Ok(rows.iter().map(|_| copy(0)).collect());
+    let counts = audit.run(fetch, &mut |one| Ok(printed.add("Audited", &one))).unwrap();
+    printed.add("AuditCounts", &counts);
     let fetch = &mut |_: &[u8]| Ok(Some(copy(0)));
     printed.add("Verified", &against.find_exactly(&copy(0), fetch).unwrap());
 }

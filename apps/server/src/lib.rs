@@ -1,5 +1,5 @@
-//! The commands `serve` and `report` of the tool `nearkin`: an index over HTTP, and a page that
-//! shows its duplicates.
+//! The commands `serve`, `report` and `audit` of the tool `nearkin`: an index over HTTP, a page of
+//! its duplicates, and a judgement of what another tool removed.
 
 #![expect(
     clippy::missing_errors_doc,
@@ -8,6 +8,7 @@
 #![expect(rustdoc::bare_urls, reason = "help texts are documentation, too, but print no markup")]
 
 pub mod args;
+pub mod audit;
 pub mod report;
 mod report_page;
 #[cfg(feature = "serve")]

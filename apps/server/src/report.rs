@@ -89,14 +89,19 @@ fn check_out(args: &Report) -> Result<(), Failure> {
     } else if files::lies_in(&args.out, &args.index) {
         "lies in the index"
     } else {
-        return keep_foreign(&args.out, "report", "--out", || is_report(&args.out));
+        return check_page(&args.out, "report", "--out");
     };
     let out = args.out.display();
     Err(Failure::new(format!("{out} {what}"), "write the report to another file"))
 }
 
-/// Whether a file is an earlier report, as its head says, or empty, as `mktemp` makes it.
-fn is_report(path: &Path) -> bool {
+/// Fails if there is a file at the path of a page that is none.
+pub(crate) fn check_page(path: &Path, command: &str, option: &str) -> Result<(), Failure> {
+    keep_foreign(path, command, option, || is_page(path))
+}
+
+/// Whether a file is an earlier page, as its head says, or empty, as `mktemp` makes it.
+fn is_page(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
     let mark: &[u8] = b"<meta name=\"generator\" content=\"nearkin\">";

@@ -31,7 +31,7 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened::leaving_nothing;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::Output;
-use nearkin_server::{report, serve};
+use nearkin_server::{audit, report, serve};
 
 /// Runs a command. `Ok` is the status of a command that did what it was asked to.
 pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
@@ -45,6 +45,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failur
         Command::Admit(args) => leaving_nothing(&args.index, || admit::run(&args, output)),
         Command::Mirror(args) => leaving_nothing(&args.index, || mirror::run(&args, output)),
         Command::Dedup(args) => dedup::run(&args, output),
+        Command::Audit(args) => audit::run(&args, output),
         Command::Dups(args) => dups::run(&args, output),
         Command::Apply(args) => apply::run(&args, output),
         Command::Query(args) => query::run(&args, output),

@@ -1,4 +1,4 @@
-//! All commands in `docs/guide/COOKBOOK.md` work and print what the page shows.
+//! All commands in `docs/guide/COOKBOOK.md` and `AUDIT.md` work and print what the page shows.
 
 use super::*;
 
@@ -20,10 +20,15 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Writes the page's files and runs its commands in order, in one folder.
 #[test]
-fn every_session_prints_what_the_cookbook_says() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide/COOKBOOK.md");
+fn every_session_prints_what_the_page_says() {
+    assert!(commands_of("COOKBOOK.md") >= 8, "the sessions are found");
+    assert!(commands_of("AUDIT.md") >= 1, "the session is found");
+}
+
+/// Writes the page's files and runs its commands in order, in one folder. Returns their number.
+fn commands_of(page: &str) -> usize {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide").join(page);
     let page = fs::read_to_string(page).unwrap();
     let scratch = Scratch::new();
     let mut commands = 0;
@@ -39,5 +44,5 @@ fn every_session_prints_what_the_cookbook_says() {
             }
         }
     }
-    assert!(commands >= 8, "the sessions are found");
+    commands
 }

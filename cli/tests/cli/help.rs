@@ -3,8 +3,9 @@
 use super::*;
 
 /// The commands, ordered so that the examples of each command find what earlier examples created.
-const COMMANDS: &str = "create add admit dedup dups apply mirror query list get pairs clusters \
-    report stats verify compact backup salvage export import rebuild remove tune completions man";
+const COMMANDS: &str = "create add admit dedup audit dups apply mirror query list get pairs \
+    clusters report stats verify compact backup salvage export import rebuild remove tune \
+    completions man";
 
 #[test]
 fn every_example_works() {
@@ -18,6 +19,7 @@ fn every_example_works() {
     scratch.write("seen.csv", "user,film\nann,Alien\nbob,Heat\nann,Brazil\n");
     scratch.write("pairs.tsv", "3.11/about.rst\t3.13/about.rst\n");
     fs::create_dir(scratch.path("man1")).unwrap();
+    scratch.write("removed.jsonl", "{\"id\":1,\"text\":\"A harbour holds ships and boats.\"}\n");
     scratch.write("keys.txt", "3.11/about.rst\n3.13/about.rst\n");
     scratch.write("removals.txt", "3.11/c-api/abstract.rst\n");
     for command in COMMANDS.split(' ') {

@@ -1,5 +1,6 @@
 //! Deduplication of rows: the decisions, and the table that reports them.
 
+pub(crate) mod audit;
 pub(crate) mod differences;
 pub(crate) mod estimate;
 pub(crate) mod fates;

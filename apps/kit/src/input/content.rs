@@ -231,6 +231,11 @@ impl Reading {
         Ok((name, signature, text))
     }
 
+    /// A document's name, and its text for display; a set shows its items.
+    pub fn shown_text(&self, raw: Raw) -> Result<(Vec<u8>, String), Skipped> {
+        self.named(raw, |content| Ok(shown(content)))
+    }
+
     /// Cuts a text into passages.
     pub fn prepare(&self, raw: Raw, cutter: &PassageCutter) -> Result<Prepared, Skipped> {
         let prepare = |name: &[u8], content: &Content| {

@@ -1,5 +1,6 @@
 //! Arguments of the commands.
 
+pub mod audit;
 pub mod mcp;
 pub mod report;
 pub mod serve;

@@ -17,7 +17,6 @@ const OWN_SCRIPT: [&str; 5] = [
     include_str!("removals.js"),
     include_str!("page.js"),
 ];
-const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
 const STYLE_SHA256: &str = "ereDCvuiyrNZGRGg1Ap5FfcCmU1FjE4dMG36AxyAO8w=";
 const SCRIPT_SHA256: &str = "jX09n69sJXLU42R6ji076D6QHGc0hxJrQqPhAcH3kTA=";
 
@@ -26,42 +25,13 @@ fn style() -> String {
 }
 
 fn script() -> String {
-    let parts = [&[READ_DATA, web::BASE][..], &web::TEXTS, &OWN_SCRIPT];
+    let parts = [&[web::READ_DATA, web::BASE][..], &web::TEXTS, &OWN_SCRIPT];
     web::script(&parts.concat())
 }
 
 /// Builds the HTML page that shows the data.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
-    let json = serde_json::to_string(data)
-        .map_err(|error| Failure::new(format!("cannot create the page: {error}"), ""))?;
-    // The data is inserted last, so that text in it that looks like a placeholder is not replaced.
-    let mut page = TEMPLATE
-        .replace("@STYLE_SHA256@", STYLE_SHA256)
-        .replace("@SCRIPT_SHA256@", SCRIPT_SHA256)
-        .replace("@STYLE@", &style())
-        .replace("@SCRIPT@", &script());
-    let place = page.find("@DATA@").unwrap_or(page.len());
-    page.replace_range(place..(place + 6).min(page.len()), &harmless(&json));
-    Ok(page)
-}
-
-/// Makes JSON safe inside HTML. Escapes the characters that could end the script or start a
-/// comment, and the two characters that are line ends in JavaScript but not in JSON.
-fn harmless(json: &str) -> String {
-    let mut text = String::with_capacity(json.len() + json.len() / 64);
-    for character in json.chars() {
-        match character {
-            '<' => text.push_str("\\u003c"),
-            '>' => text.push_str("\\u003e"),
-            '&' => text.push_str("\\u0026"),
-            '\u{2028}' => text.push_str("\\u2028"),
-            '\u{2029}' => text.push_str("\\u2029"),
-            // The characters escaped above occur only inside JSON strings, so escaping them is
-            // always valid.
-            other => text.push(other),
-        }
-    }
-    text
+    web::page(TEMPLATE, [(&style(), STYLE_SHA256), (&script(), SCRIPT_SHA256)], data)
 }
 
 #[cfg(test)]
@@ -93,14 +63,5 @@ mod tests {
             assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
         }
         assert!(!script.contains("innerHTML") && !script.contains("</"));
-    }
-
-    #[test]
-    fn data_cannot_end_its_script() {
-        let json = serde_json::to_string("</script><!-- \u{2028}&amp;").unwrap();
-        let text = harmless(&json);
-        assert!(text.is_ascii() && !text.contains(['<', '>', '&']), "{text}");
-        let back: String = serde_json::from_str(&text).unwrap();
-        assert_eq!(back, "</script><!-- \u{2028}&amp;");
     }
 }

@@ -1,0 +1,142 @@
+//! Tests of `nearkin audit`.
+
+use super::*;
+
+const KEPT: &str =
+    "{\"id\":1,\"text\":\"the bridge is closed until further notice by order of the mayor\"}
+{\"id\":2,\"text\":\"pay 40 euros for the lessons of March and April this year please\"}
+{\"id\":3,\"text\":\"\"}
+";
+const REMOVED: &str =
+    "{\"id\":1,\"text\":\"The bridge is closed until further notice by order of the mayor!\"}
+{\"id\":9,\"text\":\"pay 55 euros for the lessons of March and April this year please\"}
+not json
+{\"id\":10,\"text\":\"  \"}
+{\"id\":11,\"text\":\"nothing at all is like this </script> row in any way\"}
+";
+
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("kept.jsonl", KEPT);
+    scratch.write("removed.jsonl", REMOVED);
+    scratch
+}
+
+/// `NEARKIN_CAMPAIGNS=long` takes other seeds each time.
+#[cfg(unix)]
+#[test]
+fn counts_equal_a_brute_force() {
+    let [one, other] = ["pydocs.jsonl", "spdx.jsonl"].map(|name| data(name).display().to_string());
+    let long = std::env::var("NEARKIN_CAMPAIGNS").as_deref() == Ok("long");
+    let seed: &[&str] = if long { &[] } else { &["--seed", "1"] };
+    match oracle("audit.py", &[&[&*one, &*other], seed].concat()) {
+        Some(ran) => println!("{}", ran.ends_with(0).stdout),
+        None => println!("SKIPPED: no Python; NEARKIN_PYTHON may name it"),
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_not_judged() {
+    let scratch = scratch();
+    let ran = scratch.run("audit removed.jsonl --kept kept.jsonl --threshold 0.5").ends_with(3);
+    let ran = ran.says(&["removed.jsonl line 3", "1 row: of the removed ones could not be read"]);
+    let ran = ran.says(&["1 row: removed, with nothing to compare", "by their keys"]);
+    ran.prints("3 removed rows, compared with 2 kept").prints("1  similar to a kept row, but");
+    let ran = scratch.ok("audit removed.jsonl --kept kept.jsonl --threshold 0.5 --lenient --json");
+    let told = &ran.objects()[0];
+    for (field, expected) in
+        [("wrong", 1), ("equal", 1), ("differ_in_numbers", 1), ("same_keys", 1)]
+    {
+        assert_eq!(told[field], expected, "{field} in {told}");
+    }
+    assert_eq!(told["blank"], serde_json::json!([1, 1]));
+    assert_eq!(told["skipped"], serde_json::json!([0, 1]));
+    // Files without a row.
+    scratch.write("empty.jsonl", "");
+    scratch
+        .ok("audit empty.jsonl --kept kept.jsonl")
+        .prints("0 removed rows, compared with 2 kept");
+    let ran = scratch.run("audit removed.jsonl --kept empty.jsonl --lenient").ends_with(0);
+    ran.prints("3 removed rows, compared with 0 kept").prints("3  (100.0 %) without");
+    // Garbage, a column that is missing, files that are.
+    scratch.write("garbage.jsonl", [0xff, 0xfe, 0, 1, 2, b'\n'].repeat(99));
+    scratch.fails("audit garbage.jsonl --kept kept.jsonl", &["garbage.jsonl"]);
+    let ran = scratch.fails("audit removed.jsonl --kept kept.jsonl --text-field body", &["body"]);
+    ran.says(&["has the fields id, text: --text-field text?"]);
+    scratch.fails("audit missing.jsonl --kept kept.jsonl", &["missing.jsonl"]);
+    scratch.fails("audit removed.jsonl", &["--kept"]);
+}
+
+#[test]
+fn rows_are_told_by_their_keys_or_by_their_texts() {
+    let scratch = Scratch::new();
+    let line = |id: &str, text: &str| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
+    let [a, b] = ["one two three four five", "six seven eight nine ten"];
+    scratch.write("all.jsonl", [line("a", a), line("b", b), line("c", a), line("d", b)].concat());
+    scratch.write("kept.jsonl", [line("c", a), line("d", b)].concat());
+    let told = scratch.ok("audit --all all.jsonl --kept kept.jsonl --list list --json").objects();
+    assert_eq!((&told[0]["removed"], &told[0]["wrong"]), (&2.into(), &0.into()));
+    let listed = objects(&fs::read_to_string(scratch.path("list")).unwrap());
+    let keys: Vec<_> =
+        listed.iter().map(|row| (row["key"].clone(), row["of_key"].clone())).collect();
+    assert_eq!(keys, [("a".into(), "c".into()), ("b".into(), "d".into())]);
+    // By text, the first ones stay.
+    scratch.write("bare.jsonl", format!("{{\"text\":\"{a}\"}}\n{{\"text\":\"{b}\"}}\n"));
+    let ran = scratch.ok("audit --all all.jsonl --kept bare.jsonl --list list");
+    ran.says(&["rows were told by their texts"]);
+    let listed = objects(&fs::read_to_string(scratch.path("list")).unwrap());
+    assert_eq!((&listed[0]["key"], &listed[1]["key"]), (&"c".into(), &"d".into()));
+    // Other keys, other texts, some keys only.
+    scratch.write("other.jsonl", [line("1", a), line("2", b)].concat());
+    scratch.fails("audit --all all.jsonl --kept other.jsonl", &["by their key", "--key-field"]);
+    scratch.write("other.jsonl", "{\"text\":\"x\"}\n{\"text\":\"y\"}\n");
+    scratch.fails("audit --all all.jsonl --kept other.jsonl", &["by their text", "--text-field"]);
+    scratch.write("other.jsonl", format!("{}{{\"text\":\"{b}\"}}\n", line("a", a)));
+    scratch.fails("audit --all all.jsonl --kept other.jsonl", &["other.jsonl line 2 has no key"]);
+}
+
+#[test]
+fn a_page_and_a_list_replace_nothing_of_others() {
+    let scratch = scratch();
+    let command = "audit removed.jsonl --kept kept.jsonl --lenient";
+    for option in ["--page", "--list"] {
+        scratch.fails(&format!("{command} {option} kept.jsonl"), &["is an input"]);
+        scratch.write("mine", "of mine\n");
+        scratch.fails(&format!("{command} {option} mine"), &["was not written by"]);
+        for _ in 0..2 {
+            scratch.ok(&format!("{command} {option} made{option}"));
+        }
+    }
+    let page = fs::read_to_string(scratch.path("made--page")).unwrap();
+    assert!(page.contains("nothing at all is like this \\u003c/script\\u003e row"));
+    assert!(page.contains("\"wrong\":2,"), "{page}");
+    assert_eq!(fs::read_to_string(scratch.path("mine")).unwrap(), "of mine\n");
+}
+
+#[test]
+fn sets_are_judged_too() {
+    let scratch = Scratch::new();
+    scratch.write("kept.jsonl", "{\"id\":1,\"items\":[\"tea\",\"milk\",3]}\n");
+    scratch.write("removed.jsonl", "{\"id\":2,\"items\":[3,\"tea\"]}\n{\"id\":3,\"items\":[4]}\n");
+    let command = "audit removed.jsonl --kept kept.jsonl --items-field items --json";
+    let told = &scratch.ok(command).objects()[0];
+    assert_eq!(told["worst"][1]["similarity"].as_f64(), Some(2.0 / 3.0), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_and_leaves_nothing() {
+    if !signals_are_heard() {
+        return;
+    }
+    let scratch = scratch();
+    let mut child = scratch.start("audit - --kept kept.jsonl --list list --page page");
+    child.stdin.as_mut().unwrap().write_all(REMOVED.as_bytes()).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    signal(child.id(), "-INT");
+    let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(130);
+    ran.says(&["interrupted"]);
+    let names = fs::read_dir(scratch.dir.path()).unwrap();
+    let left: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
