@@ -4,45 +4,72 @@
 //! and this script, by their SHA-256 hashes, and forbids loading anything. A test recomputes the
 //! hashes.
 
-use super::data::Data;
+use serde::Serialize;
+
 use crate::web;
 use nearkin_kit::failure::Failure;
 
-const TEMPLATE: &str = include_str!("page.html");
-const OWN_STYLE: &str = include_str!("page.css");
-const OWN_SCRIPT: [&str; 5] = [
-    include_str!("charts.js"),
-    include_str!("pair.js"),
-    include_str!("clusters.js"),
-    include_str!("removals.js"),
-    include_str!("page.js"),
-];
+/// A kind of page. A policy names its style and its script, all parts together, by their SHA-256.
+pub(super) struct Kind {
+    template: &'static str,
+    style: &'static str,
+    script: &'static [&'static str],
+    style_sha256: &'static str,
+    script_sha256: &'static str,
+}
+
+/// Clusters of similar documents.
+pub(super) const CLUSTERS: Kind = Kind {
+    template: include_str!("page.html"),
+    style: include_str!("page.css"),
+    script: &[
+        include_str!("charts.js"),
+        include_str!("pair.js"),
+        include_str!("clusters.js"),
+        include_str!("removals.js"),
+        include_str!("page.js"),
+    ],
+    style_sha256: "ereDCvuiyrNZGRGg1Ap5FfcCmU1FjE4dMG36AxyAO8w=",
+    script_sha256: "jX09n69sJXLU42R6ji076D6QHGc0hxJrQqPhAcH3kTA=",
+};
+
+/// Texts that share passages.
+pub(super) const COPIED: Kind = Kind {
+    template: include_str!("copied.html"),
+    style: include_str!("copied.css"),
+    script: &[include_str!("passages.js"), include_str!("copied.js")],
+    style_sha256: "+9Fl/VBZ/KzsSphj0K+QUOdyhqGFZ9aOHP8ratL83ZM=",
+    script_sha256: "i/a+HsvXExCt3/2WaovnqgcEIPrUU9vPR6hbjN43uc8=",
+};
+
 const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
-const STYLE_SHA256: &str = "ereDCvuiyrNZGRGg1Ap5FfcCmU1FjE4dMG36AxyAO8w=";
-const SCRIPT_SHA256: &str = "jX09n69sJXLU42R6ji076D6QHGc0hxJrQqPhAcH3kTA=";
 
-fn style() -> String {
-    [web::STYLE, OWN_STYLE].concat()
-}
+impl Kind {
+    fn style(&self) -> String {
+        [web::STYLE, self.style].concat()
+    }
 
-fn script() -> String {
-    let parts = [&[READ_DATA, web::BASE][..], &web::TEXTS, &OWN_SCRIPT];
-    web::script(&parts.concat())
-}
+    fn script(&self) -> String {
+        let parts = [&[READ_DATA, web::BASE][..], &web::TEXTS, self.script];
+        web::script(&parts.concat())
+    }
 
-/// Builds the HTML page that shows the data.
-pub(super) fn html(data: &Data) -> Result<String, Failure> {
-    let json = serde_json::to_string(data)
-        .map_err(|error| Failure::new(format!("cannot create the page: {error}"), ""))?;
-    // The data is inserted last, so that text in it that looks like a placeholder is not replaced.
-    let mut page = TEMPLATE
-        .replace("@STYLE_SHA256@", STYLE_SHA256)
-        .replace("@SCRIPT_SHA256@", SCRIPT_SHA256)
-        .replace("@STYLE@", &style())
-        .replace("@SCRIPT@", &script());
-    let place = page.find("@DATA@").unwrap_or(page.len());
-    page.replace_range(place..(place + 6).min(page.len()), &harmless(&json));
-    Ok(page)
+    /// Builds the HTML page that shows the data.
+    pub(super) fn html(&self, data: &impl Serialize) -> Result<String, Failure> {
+        let json = serde_json::to_string(data)
+            .map_err(|error| Failure::new(format!("cannot create the page: {error}"), ""))?;
+        // The data is inserted last, so that text in it that looks like a placeholder is not
+        // replaced.
+        let mut page = self
+            .template
+            .replace("@STYLE_SHA256@", self.style_sha256)
+            .replace("@SCRIPT_SHA256@", self.script_sha256)
+            .replace("@STYLE@", &self.style())
+            .replace("@SCRIPT@", &self.script());
+        let place = page.find("@DATA@").unwrap_or(page.len());
+        page.replace_range(place..(place + 6).min(page.len()), &harmless(&json));
+        Ok(page)
+    }
 }
 
 /// Makes JSON safe inside HTML. Escapes the characters that could end the script or start a
@@ -77,22 +104,28 @@ mod tests {
 
     #[test]
     fn the_policy_names_this_style_and_this_script() {
-        let (style, script) = (sha256(&style()), sha256(&script()));
-        assert_eq!([STYLE_SHA256, SCRIPT_SHA256], [style.as_str(), script.as_str()]);
+        for kind in [CLUSTERS, COPIED] {
+            let (style, script) = (sha256(&kind.style()), sha256(&kind.script()));
+            let named = [kind.style_sha256, kind.script_sha256];
+            assert_eq!(named, [style.as_str(), script.as_str()]);
+        }
         assert_eq!(sha256(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
     }
 
     #[test]
     fn the_template_has_each_place_once() {
-        let (style, script) = (style(), script());
-        for place in ["@STYLE_SHA256@", "@SCRIPT_SHA256@", "@STYLE@", "@SCRIPT@", "@DATA@"] {
-            assert_eq!(TEMPLATE.matches(place).count(), 1, "{place}");
-            assert!(!style.contains(place) && !script.contains(place), "{place}");
+        for kind in [CLUSTERS, COPIED] {
+            let (style, script) = (kind.style(), kind.script());
+            for place in ["@STYLE_SHA256@", "@SCRIPT_SHA256@", "@STYLE@", "@SCRIPT@", "@DATA@"] {
+                assert_eq!(kind.template.matches(place).count(), 1, "{place}");
+                assert!(!style.contains(place) && !script.contains(place), "{place}");
+            }
+            for text in [kind.template, &style, &script] {
+                let is_plain = !text.contains("http://") && !text.contains("https://");
+                assert!(text.is_ascii() && is_plain);
+            }
+            assert!(!script.contains("innerHTML") && !script.contains("</"));
         }
-        for text in [TEMPLATE, &style, &script] {
-            assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
-        }
-        assert!(!script.contains("innerHTML") && !script.contains("</"));
     }
 
     #[test]
