@@ -241,8 +241,8 @@ impl PassageIndex {
     }
 
     /// All pairs of texts that share a run of words, those of the longest run first. Only for an
-    /// index of fingerprints (``Params.preset("quotes")``). ``prefix``, ``after``, ``before``, ``filter``,
-    /// ``contained`` (the larger of both shares), ``limit`` and ``deadline`` apply: see
+    /// index of fingerprints (``Params.preset("quotes")``). ``prefix``, ``after``, ``before``,
+    /// ``filter``, ``contained`` (the larger of both shares), ``limit`` and ``deadline`` apply: see
     /// :class:`Readable`. Holds the words of all texts in memory, about 10 bytes a word.
     #[pyo3(signature = (**conditions))]
     fn pairs(

@@ -102,6 +102,8 @@ struct Run {
     index: Option<PassageIndex>,
     number: u64,
     clock: Arc<AtomicU64>,
+    /// Goes on from one process to the next: a log must not get the salt of an earlier one.
+    random: Arc<AtomicU64>,
     texts: Texts,
     /// The texts after each change.
     history: BTreeMap<u64, Texts>,
@@ -119,14 +121,27 @@ impl Run {
         sim.power_cut_at(cut);
         let history = BTreeMap::from([(0, Texts::new())]);
         let clock = Arc::new(AtomicU64::new(1_000));
+        let random = Arc::new(AtomicU64::new(number));
         let (texts, index, in_doubt) = (Texts::new(), None, None);
-        Self { sim, index, number, clock, texts, history, durable: 0, in_doubt, before: 0, cut }
+        Self {
+            sim,
+            index,
+            number,
+            clock,
+            random,
+            texts,
+            history,
+            durable: 0,
+            in_doubt,
+            before: 0,
+            cut,
+        }
     }
 
     fn options(&self) -> Options {
         let interval = Durability::Interval(Duration::from_millis(100));
         let durability = [Durability::Sync, Durability::OsBuffer, interval];
-        let (clock, random) = (Arc::clone(&self.clock), AtomicU64::new(self.number));
+        let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
         let pick = |of: &[usize], shift: u32| of[(self.number >> shift) as usize % of.len()];
         Options {
             durability: durability[pick(&[0, 1, 0, 2], 0)],

@@ -12,7 +12,7 @@ use nearkin_kit::args::lines::{ExactGiven, FromFields};
 /// similarity, and how the index has grown. Its size is bounded: it has the largest clusters, up to
 /// 30 documents of each, and about 12 MiB of texts, and says what it omits.
 ///
-/// Of an index of fingerprints (`--for quotes`), the page shows which texts share passages: the
+/// For an index of fingerprints (`--for quotes`), the page shows which texts share passages: the
 /// pairs with the longest runs first, those that stand out marked, and both texts of a pair side by
 /// side with the passages numbered and coloured, ready to print.
 ///
