@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench fingerprints` reads corpora in the folder `NEARKIN_DATA` (default
 //! `../shared/data`), plants quotations, and writes the tables of `docs/reports/FINGERPRINTS.md`.
-//! `NEARKIN_TEXTS` is the number of texts of the large index (default 100,000).
+//! `NEARKIN_TEXTS=1000000` measures an index of so many texts alone, and writes no page.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -56,6 +56,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok(text.split_whitespace().map(str::to_owned).collect())
     };
     let (speeches, news) = (words("state_union")?, words("reuters21578")?);
+    if let Ok(texts) = std::env::var("NEARKIN_TEXTS") {
+        println!("{}", large(&speeches, texts.parse()?)?);
+        return Ok(());
+    }
     let mut table = format!(
         "{EACH} quotations of each length and share of replaced words, from {BOOKS} texts of \
          {BOOK} words (speeches), each in {AROUND} words of news. Columns: words of the \
@@ -74,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{row}");
         let _ = writeln!(table, "{row}");
     }
-    table.push_str(&large(&speeches)?);
+    table.push_str(&large(&speeches, 100_000)?);
     corpora::write_tables(PAGE, "benches/fingerprints.rs", &table)
 }
 
@@ -161,9 +165,7 @@ fn quoting(
 
 /// A large index of made-up texts of 300 words of the vocabulary of the speeches, as frequent as
 /// there: sizes and times.
-fn large(speeches: &[String]) -> Result<String, Box<dyn Error>> {
-    let texts = std::env::var("NEARKIN_TEXTS").ok().and_then(|texts| texts.parse().ok());
-    let texts: u64 = texts.unwrap_or(100_000);
+fn large(speeches: &[String], texts: u64) -> Result<String, Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let at = scratch.path().join("texts");
     let index = PassageIndex::create(&at, &Params::preset(Preset::Quotes).build()?, options())?;
@@ -177,6 +179,9 @@ fn large(speeches: &[String]) -> Result<String, Box<dyn Error>> {
     };
     let start = Instant::now();
     for first in (0..texts).step_by(200) {
+        if first % 50_000 == 0 {
+            eprintln!("{first} texts: {}", spent());
+        }
         let one =
             |number: u64| index.cutter().prepare(number.to_le_bytes(), &made(number, 300), None);
         let batch =
@@ -184,7 +189,9 @@ fn large(speeches: &[String]) -> Result<String, Box<dyn Error>> {
         index.write(&batch)?;
     }
     let inserts = texts as f64 / start.elapsed().as_secs_f64();
+    eprintln!("all inserted: {}", spent());
     index.index().compact()?;
+    eprintln!("compacted: {}", spent());
     let bytes = bytes_of(&at)? as f64 / (texts as f64 * 0.3);
     let view = index.view();
     let mut queries: Vec<(u64, String)> = Vec::new();
@@ -210,6 +217,7 @@ fn large(speeches: &[String]) -> Result<String, Box<dyn Error>> {
             }
         }
     }
+    eprintln!("400 queries: {}", spent());
     times.sort_unstable();
     let (median, slow) = (times[times.len() / 2], times[times.len() * 99 / 100]);
     Ok(format!(
@@ -217,4 +225,17 @@ fn large(speeches: &[String]) -> Result<String, Box<dyn Error>> {
          1,000 words. Queries of 1,000 words, in memory: median {median} us, 99 of 100 below \
          {slow} us; the planted run of 12 words is found in all of them.\n"
     ))
+}
+
+/// What the process has taken so far (Linux): processor time, and memory at most.
+fn spent() -> String {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    // In hundredths of a second.
+    let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let memory =
+        status.lines().filter(|line| line.starts_with("VmHWM") || line.starts_with("RssAnon"));
+    let memory: Vec<&str> = memory.collect();
+    format!("{:.1} s of processor time, {}", ticks as f64 / 100.0, memory.join(", "))
 }

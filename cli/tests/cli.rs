@@ -81,6 +81,8 @@ mod query;
 mod repetitive;
 #[path = "cli/report.rs"]
 mod report;
+#[path = "cli/report_passages.rs"]
+mod report_passages;
 #[cfg(feature = "serve")]
 #[path = "cli/serve.rs"]
 mod serve;

@@ -788,6 +788,14 @@ class PassageIndex:
         """The texts that contain parts of this one. A passage counts if its similarity is at least
         ``threshold`` (default: that of the index). ``limit``, ``prefix``, ``after``, ``before`` and
         ``filter`` are about texts. All ``conditions``: see :class:`Readable`."""
+    def pairs(self, **conditions: Unpack[_Conditions]) -> list[PassagePair]:
+        """All pairs of texts that share a run of words, those of the longest run first. Only for an
+        index of fingerprints (``Params.preset("quotes")``). ``prefix``, ``after``, ``before``, ``filter``,
+        ``contained`` (the larger of both shares), ``limit`` and ``deadline`` apply: see
+        :class:`Readable`. Holds the words of all texts in memory, about 10 bytes a word."""
+    def clusters(self, **conditions: Unpack[_Conditions]) -> list[list[Any]]:
+        """Groups of texts, each a list of keys, that pairs connect whose longest run stands out; with
+        ``contained``, all pairs that reach it. Otherwise like :meth:`pairs`."""
     def compact(self, *, progress: _Progress = None) -> None:
         """Merges everything into one segment without dead documents."""
     def backup(self, path: _Path) -> None:
@@ -834,6 +842,9 @@ class Contained:
     def share(self) -> float:
         """Fraction of the query found in this text: matching words divided by all words."""
     @property
+    def stored_share(self) -> float | None:
+        """Fraction of the stored text found in the query; ``None`` for windows."""
+    @property
     def passages(self) -> list[PassageMatch]:
         """The matching passages, in the order of the stored text."""
 
@@ -844,15 +855,52 @@ class PassageMatch:
         """Place in the query: the passage is ``text[a:b]``."""
     @property
     def stored_bytes(self) -> tuple[int, int]:
-        """Approximate place in the stored text, as UTF-8 byte offsets. They are only as precise as the
-        windows, because the text is not stored."""
+        """Place in the stored text, as UTF-8 byte offsets. With windows they are approximate, because the
+        text is not stored; with fingerprints they are those of the words."""
     @property
     def words(self) -> int:
         """Number of matching words of the query in this passage."""
     @property
+    def query_words(self) -> tuple[int, int] | None:
+        """Place in the query in words, begin and end; ``None`` for windows."""
+    @property
+    def stored_words(self) -> tuple[int, int] | None:
+        """Place in the stored text in words, begin and end; ``None`` for windows."""
+    @property
+    def longest(self) -> int | None:
+        """Number of words of the longest run without a gap; ``None`` for windows."""
+    @property
     def similarity(self) -> float:
         """The highest estimated Jaccard similarity between a window of the query and a window of this
-        passage."""
+        passage. With fingerprints: matching words divided by those of the longer of both places."""
+
+class PassagePair:
+    """Two texts of an index of fingerprints that share a run of words."""
+    @property
+    def a(self) -> Any:
+        """The key of the one text: the smaller one as bytes."""
+    @property
+    def b(self) -> Any:
+        """The key of the other text."""
+    @property
+    def share_of_a(self) -> float:
+        """Fraction of the words of ``a`` that are in ``b``."""
+    @property
+    def share_of_b(self) -> float:
+        """Fraction of the words of ``b`` that are in ``a``."""
+    @property
+    def words(self) -> int:
+        """Number of words of ``a`` that are in ``b``."""
+    @property
+    def longest(self) -> int:
+        """Number of words of the longest run of equal words."""
+    @property
+    def stands_out(self) -> bool:
+        """Whether the longest run stands out in this collection: it has at least 12 words, and twice as
+        many as those of nearly all other pairs."""
+    @property
+    def complete(self) -> bool:
+        """Whether both texts were compared to their ends. If not, they may share more."""
 
 def decide_rows(documents: Any, how: Any, folder: str) -> tuple[Table, int]:
     """Decides the rows of a column; called by `nearkin.dedup`. Returns a table, and the number of rows

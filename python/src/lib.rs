@@ -73,7 +73,7 @@ mod _nearkin {
     #[pymodule_export]
     use crate::search::answers::{_similarity_text, Answer, Document, Match, SeenDocument};
     #[pymodule_export]
-    use crate::search::quotations::{Passage, Passages, Text};
+    use crate::search::quotations::{Passage, Passages, Text, TextPair};
     #[pymodule_export]
     use crate::shards::compared::decide_in_order;
     #[pymodule_export]

@@ -36,6 +36,7 @@ impl<'a> Asked<'a> {
         let contained = least_share(self.view, self.conditions)?;
         let cut = self.prints.cut(text);
         let own = WordTable::new(&cut.words);
+        let own_places = own.places()?;
         let (keys, mut complete) = self.candidates(&self.prints.asked(&cut))?;
         let comparison = Comparison::new(&own, self.prints.run);
         let mut texts = Vec::new();
@@ -56,7 +57,7 @@ impl<'a> Asked<'a> {
                 continue;
             }
             let stored_share = Some(stored_share);
-            let passages = passages(&shared, &cut.words, &table.places()?);
+            let passages = passages(&shared, &own_places, &table.places()?);
             texts.push(Contained { key, payload, share, stored_share, passages });
         }
         let found = wide(texts.len());
@@ -89,7 +90,7 @@ impl<'a> Asked<'a> {
 
     /// The table and the payload of a text. `None` if it does not pass the conditions, or if it is
     /// incomplete (as it may be after a salvage).
-    fn stored(&self, key: &[u8]) -> Result<Option<(WordTable, Vec<u8>)>> {
+    pub(super) fn stored(&self, key: &[u8]) -> Result<Option<(WordTable, Vec<u8>)>> {
         let snapshot = &self.view.snapshot;
         let Some(first) = snapshot.get(cut::inner_key(key, 0))? else { return Ok(None) };
         let (_, payload) = self.view.cutter.split_first(&first.payload)?;
@@ -131,20 +132,21 @@ pub(super) fn share_of(words: usize, table: &WordTable) -> f64 {
     ratio(words, table.counted().max(words).max(1))
 }
 
-fn passages(
+/// The passages, with the places of the words of both texts.
+pub(super) fn passages(
     shared: &Shared,
-    words: &[nearkin_sketch::engine::Word],
-    places: &[Range<u64>],
+    ours: &[Range<u64>],
+    theirs: &[Range<u64>],
 ) -> Vec<PassageMatch> {
+    let bytes = |words: &Range<usize>, places: &[Range<u64>]| {
+        let last = words.end.checked_sub(1)?;
+        Some(places.get(words.start)?.start..places.get(last)?.end)
+    };
+    let in_words = |range: &Range<usize>| wide(range.start)..wide(range.end);
     let passage = |one: &Stretch| {
-        let start = wide(words.get(one.ours.start)?.bytes.start);
-        let end = wide(words.get(one.ours.end.checked_sub(1)?)?.bytes.end);
-        let from = places.get(one.theirs.start)?.start;
-        let to = places.get(one.theirs.end.checked_sub(1)?)?.end;
-        let in_words = |range: &Range<usize>| wide(range.start)..wide(range.end);
         Some(PassageMatch {
-            query: start..end,
-            stored: from..to,
+            query: bytes(&one.ours, ours)?,
+            stored: bytes(&one.theirs, theirs)?,
             in_words: Some((in_words(&one.ours), in_words(&one.theirs))),
             words: wide(one.words),
             longest: Some(wide(one.longest)),

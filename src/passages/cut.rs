@@ -20,7 +20,7 @@ const NUMBER_BYTES: usize = 4;
 const PAYLOAD_BYTES_MAX: usize = (64 << 10) - PLACE_BYTES - NUMBER_BYTES;
 const PLACE_BYTES: usize = 16;
 /// Bytes of a text's table of words per document of the engine.
-const TABLE_BYTES: usize = 32 << 10;
+const TABLE_BYTES: usize = small!(cut::TABLE_BYTES, 32 << 10);
 
 /// Cuts texts into passages and makes their signatures. It holds no state, is cheap to clone, and
 /// can be shared by threads.
@@ -354,7 +354,7 @@ mod tests {
                 cutter.split_first(&first[..19]).is_err() && split_place(&first[..15]).is_err()
             );
             let next = cutter.payload(&text.pieces[1], None);
-            assert_eq!(next.is_empty(), cutter.prints().is_some());
+            assert!(cutter.prints().is_none() || next == text.pieces[1].table);
         }
     }
 

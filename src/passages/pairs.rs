@@ -4,15 +4,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::asked::{least_share, share_of};
+use super::asked::{Asked, least_share, passages, share_of};
 use super::cut;
-use super::prints::Print;
+use super::prints::{Print, Prints};
 use super::shared::Comparison;
 use super::table::{WordTable, foreign};
-use super::view::PassageView;
+use super::view::{PassageMatch, PassageView};
 use crate::format::bytes::{index, wide};
 use crate::index::Forest;
-use crate::{Conditions, DocumentView, Error, ErrorKind, Result};
+use crate::{Conditions, DocumentView, Error, ErrorKind, Key, Result};
 
 /// Two texts that share a run of words: see [`PassageView::pairs`].
 #[derive(Debug, Clone, PartialEq)]
@@ -82,12 +82,7 @@ impl PassageView {
     /// `Cancelled`,
     /// `Corrupt`, `Io`.
     pub fn pairs(&self, conditions: &Conditions<'_>) -> Result<Vec<PassagePair>> {
-        let Some(prints) = self.cutter.prints() else {
-            return Err(Error::invalid(
-                "windows of words have no pairs of texts: add the texts to an index of \
-                 fingerprints, `nearkin add NEW PATH... --for quotes`",
-            ));
-        };
+        let run = self.prints()?.run;
         let contained = least_share(self, conditions)?;
         let texts = self.texts(conditions)?;
         let groups = Groups::new(&texts);
@@ -95,7 +90,7 @@ impl PassageView {
         let mut met = vec![usize::MAX; texts.len()];
         for (number, text) in texts.iter().enumerate() {
             refuse_if_stopped(conditions)?;
-            let comparison = Comparison::new(&text.table, prints.run);
+            let comparison = Comparison::new(&text.table, run);
             for other in groups.after(text, number) {
                 if std::mem::replace(&mut met[other], number) == number {
                     continue;
@@ -155,6 +150,43 @@ impl PassageView {
         let key = |(_, number): &(u32, u32)| keys.get(index(*number)).map(|key| (*key).clone());
         let keys = |group: &[(u32, u32)]| group.iter().filter_map(key).collect();
         Ok(groups.take(conditions.limit).map(keys).collect())
+    }
+
+    /// The passages that two stored texts share, in the order of the second one: `query` is the
+    /// place in `a`, and `stored` that in `b`. None if one of them is not stored. Only for an index
+    /// of fingerprints.
+    ///
+    /// Costs a look-up for each 32 KiB of a text's table of words, and a comparison.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if the index has no fingerprints. `Corrupt`, `Io`.
+    pub fn shared<'a, 'b>(
+        &self,
+        a: impl Into<Key<'a>>,
+        b: impl Into<Key<'b>>,
+    ) -> Result<Vec<PassageMatch>> {
+        let prints = self.prints()?;
+        let conditions = Conditions::default();
+        let asked = Asked::new(self, prints, &conditions);
+        let table = |key: Key<'_>| {
+            cut::check_key(key.as_bytes())?;
+            Ok::<_, Error>(asked.stored(key.as_bytes())?.map(|(table, _)| table))
+        };
+        let (Some(a), Some(b)) = (table(a.into())?, table(b.into())?) else {
+            return Ok(Vec::new());
+        };
+        let shared = Comparison::new(&a, prints.run).with(&b, &|| false);
+        Ok(passages(&shared, &a.places()?, &b.places()?))
+    }
+
+    fn prints(&self) -> Result<&Prints> {
+        self.cutter.prints().ok_or_else(|| {
+            Error::invalid(
+                "windows of words have no pairs of texts: add the texts to an index of \
+                 fingerprints, `nearkin add NEW PATH... --for quotes`",
+            )
+        })
     }
 
     /// All texts that pass the conditions, by key.

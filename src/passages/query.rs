@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::asked::Asked;
-use super::cut::{self, PassageCutter};
+use super::cut::{self, PassageCutter, Prepared};
 use super::view::{Contained, PassageAnswer, PassageMatch, PassageView, ratio};
 use super::words::{Hit, QuotationRules, Tracer, WordRun};
 use crate::format::bytes::wide;
@@ -51,6 +51,11 @@ impl PassageView {
         PassageQuery { view: self, text, conditions: Conditions::default() }
     }
 
+    /// The cutter of this index.
+    pub fn cutter(&self) -> &PassageCutter {
+        &self.cutter
+    }
+
     /// Whether a text with this key is stored.
     ///
     /// # Errors
@@ -60,6 +65,31 @@ impl PassageView {
         let key = key.into();
         cut::check_key(key.as_bytes())?;
         self.snapshot.contains(cut::inner_key(key.as_bytes(), 0))
+    }
+
+    /// Whether this text is stored, under its key, as it was cut: the texts are equal, but for what
+    /// the index does not keep of them. Its payload does not matter.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::get`].
+    pub fn holds(&self, text: &Prepared) -> Result<bool> {
+        for (number, piece) in (0..).zip(&text.pieces) {
+            let Some(stored) = self.snapshot.get(cut::inner_key(&text.key, number))? else {
+                return Ok(false);
+            };
+            let first = match number {
+                0 => Some(self.cutter.split_first(&stored.payload)?),
+                _ => None,
+            };
+            if first.is_some_and(|(count, _)| wide(text.pieces.len()) != u64::from(count))
+                || stored.signature != piece.signature
+                || stored.payload != self.cutter.payload(piece, first)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Counts the texts. The count is not stored: this reads all passages.

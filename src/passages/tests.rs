@@ -1,5 +1,7 @@
 //! Indexes of fingerprints that are incomplete, and pairs of texts.
 
+mod crash;
+
 use super::{PassageIndex, cut};
 use crate::{Batch, Conditions, Durability, Options, Params, Preset};
 

@@ -80,6 +80,9 @@ table! {
         CROWD_MIN: u32 = 6;
         WINDOW: u32 = 128;
     }
+    cut {
+        TABLE_BYTES: usize = 100;
+    }
     dead {
         WRITE_BYTES: usize = 1 << 10;
     }

@@ -18,6 +18,7 @@ mod follow;
 mod fork;
 mod handle;
 mod kill;
+mod kill_texts;
 mod locks;
 mod moved;
 mod opening;

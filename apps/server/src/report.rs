@@ -14,6 +14,7 @@ use nearkin::{Params, Reader, Scheme, Shingles};
 use serde::Serialize;
 
 use crate::args::report::Report;
+use crate::report_page::copied::{self, CopiedData, CopiedPage};
 use crate::report_page::data::Data;
 use crate::report_page::links::Links;
 use crate::report_page::settings::PageSettings;
@@ -54,10 +55,19 @@ struct ReportObject<'a> {
 pub fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
-    opened::check_of_documents(index.params(), "report")?;
-    opened::warn_if_missed(index.params(), args.threshold);
+    let is_copied = index.params().scheme() == Scheme::Winnow;
+    if is_copied && args.threshold.is_some() {
+        return Err(Failure::new(
+            "--threshold is for similar documents; fingerprints say what texts share",
+            "drop it: pairs come with the longest shared run first",
+        ));
+    }
     let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
-    opened::note_if_equality_is_estimated(threshold);
+    if !is_copied {
+        opened::check_of_documents(index.params(), "report")?;
+        opened::warn_if_missed(index.params(), args.threshold);
+        opened::note_if_equality_is_estimated(threshold);
+    }
     check_out(args)?;
     let originals = originals(args, &index)?;
     let settings = PageSettings {
@@ -72,13 +82,24 @@ pub fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> {
     };
     // Created before the work starts, so that a wrong path fails at once.
     let mut target = Target::create(&args.out)?;
-    let made = make(&index.snapshot(), &settings, originals.as_ref());
-    let Made { html, data } = made.map_err(|failure| {
+    let (snapshot, originals) = (index.snapshot(), originals.as_ref());
+    let advised = |failure: Failure| {
         failure.advise_if_interrupted("no page was written; run the command again")
-    })?;
-    target.write_all(html.as_bytes()).map_err(|error| Failure::writing(&args.out, &error))?;
-    target.finish()?;
-    say(args, &data, html.len() as u64, output)?;
+    };
+    let write = |html: &str| {
+        target.write_all(html.as_bytes()).map_err(|error| Failure::writing(&args.out, &error))?;
+        target.finish()
+    };
+    if is_copied {
+        let CopiedPage { html, data } =
+            copied::make(&snapshot, &settings, originals).map_err(advised)?;
+        write(&html)?;
+        say_copied(args, &data, html.len() as u64, output)?;
+    } else {
+        let Made { html, data } = make(&snapshot, &settings, originals).map_err(advised)?;
+        write(&html)?;
+        say(args, &data, html.len() as u64, output)?;
+    }
     Ok(Ended::Well)
 }
 
@@ -168,13 +189,72 @@ fn say(args: &Report, data: &Data, length: u64, output: &mut Output) -> Result<(
             "the {shown} largest of {all} clusters are on the page; `nearkin clusters` prints all"
         ));
     }
-    if shown.texts == 0 && totals.clusters > 0 && !args.no_texts {
+    note_texts(args, (totals.clusters, shown.texts, shown.texts_changed));
+    Ok(())
+}
+
+/// The result of the command for an index of fingerprints, for `--json`.
+#[derive(Serialize)]
+struct CopiedObject<'a> {
+    out: &'a str,
+    bytes: u64,
+    texts: u64,
+    pairs: u64,
+    pairs_shown: u64,
+    stand_out: u64,
+    texts_shown: u64,
+    texts_changed: u64,
+    texts_missing: u64,
+}
+
+fn say_copied(
+    args: &Report,
+    data: &CopiedData,
+    length: u64,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let out = args.out.display().to_string();
+    let (totals, shown) = (&data.totals, &data.shown);
+    if output.json() {
+        return output.object(&CopiedObject {
+            out: &out,
+            bytes: length,
+            texts: totals.texts,
+            pairs: totals.pairs,
+            pairs_shown: shown.pairs,
+            stand_out: totals.stand_out,
+            texts_shown: shown.texts,
+            texts_changed: shown.texts_changed,
+            texts_missing: shown.texts_missing,
+        });
+    }
+    output.line(format_args!("{out}  ({})", bytes(length)))?;
+    output.line(format_args!(
+        "{} of {} share a run of words; {} stand out",
+        counted(totals.pairs, "pair"),
+        counted(totals.texts, "text"),
+        grouped(totals.stand_out)
+    ))?;
+    output.flush()?;
+    if shown.pairs < totals.pairs {
+        let (shown, all) = (grouped(shown.pairs), grouped(totals.pairs));
+        output::note(format!(
+            "the {shown} pairs of the longest runs are on the page, of {all}; `nearkin pairs` \
+             prints all"
+        ));
+    }
+    note_texts(args, (totals.pairs, shown.texts, shown.texts_changed));
+    Ok(())
+}
+
+/// Says which texts are not on the page: of those found, shown and changed.
+fn note_texts(args: &Report, (found, shown, changed): (u64, u64, u64)) {
+    if shown == 0 && found > 0 && !args.no_texts {
         output::note(
             "no text was found by its key; give the files of lines with `--from FILE.jsonl`",
         );
-    } else if shown.texts_changed > 0 {
-        let texts = counted(shown.texts_changed, "text");
+    } else if changed > 0 {
+        let texts = counted(changed, "text");
         output::note(format!("{texts} changed since they were added and are not shown"));
     }
-    Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! `gather` collects the content of the page, and `page` turns it into one HTML file.
 
+pub(crate) mod copied;
 pub(crate) mod data;
 mod folders;
 mod gather;
@@ -41,7 +42,7 @@ pub(crate) fn make(
 ) -> Result<Made, Failure> {
     opened::check_of_documents(snapshot.params(), "report")?;
     let data = gather::gather(snapshot, settings, originals)?;
-    let html = page::html(&data)?;
+    let html = page::CLUSTERS.html(&data)?;
     Ok(Made { html, data })
 }
 

@@ -13,6 +13,7 @@
 mod checks;
 mod devtools;
 mod pages;
+mod passages;
 mod phone;
 mod removals;
 mod report;

@@ -4,7 +4,7 @@ use super::*;
 
 /// The data embedded in a page.
 #[track_caller]
-fn data_of(page: &str) -> Value {
+pub(super) fn data_of(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
     let (json, _) = rest.split_once("</script>").unwrap();
     serde_json::from_str(json).unwrap()
@@ -12,13 +12,13 @@ fn data_of(page: &str) -> Value {
 
 impl Scratch {
     #[track_caller]
-    fn page(&self, name: &str) -> String {
+    pub(super) fn page(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// Runs `nearkin report` and returns the data of the page.
     #[track_caller]
-    fn report(&self, arguments: &str) -> Value {
+    pub(super) fn report(&self, arguments: &str) -> Value {
         self.ok(&format!("report {arguments} --out r.html"));
         data_of(&self.page("r.html"))
     }

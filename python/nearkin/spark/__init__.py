@@ -28,10 +28,12 @@ from .._nearkin import dedup_params
 from . import _clusters, _columns, _dedup, _documents, _matches, _pairs, _stored, _texts, _work
 from ._alike import alike_of
 from ._columns import Columns
+from ._questions import cleaned, marked
 from ._stored import Committed
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
 
     from pyspark.sql import DataFrame
 
@@ -44,6 +46,7 @@ __all__ = [
     "dedup",
     "match",
     "pairs",
+    "questions",
     "remove",
     "sketch",
 ]
@@ -165,6 +168,7 @@ def dedup(
     signature: str | None = None,
     shingle_count: str | None = None,
     against: str | os.PathLike[str] | None = None,
+    without: Iterable[str | None] | None = None,
     texts: DataFrame | None = None,
     storage_options: dict[str, Any] | None = None,
     work: str | None = None,
@@ -195,6 +199,9 @@ def dedup(
     that has changed since it was indexed, is no reason to drop a row; a warning says how many
     candidates there were.
 
+    ``without`` are test questions: rows whose ``text`` contains one are dropped first, as by
+    ``nearkin.dedup``. :func:`questions` says which row contains which question.
+
     There is no guard: rows that differ from a kept one only in numbers or in rare words are dropped,
     too. A warning says so, unless ``guard="none"`` is given.
 
@@ -223,6 +230,8 @@ def dedup(
         # As bytes, any key can be returned.
         lake = _stored.lake_at(against, storage_options)
         place, _ = _matches.place_of(lake, params, "bytes")
+    if without is not None:
+        df = cleaned(df, without, params, text)
     are_made = signature is not None or against is not None
     chosen = dedup_params(params, alike.threshold, contained, exact, are_made)
     if place is not None and exact:
@@ -245,6 +254,26 @@ def dedup(
     condition: Any = _columns.key_column(df, key) == gone["nearkin_gone"]
     result: DataFrame = df.join(gone, condition, "left_anti")
     return result
+
+
+def questions(
+    df: DataFrame,
+    questions: Iterable[str | None],
+    params: Params | None = None,
+    *,
+    text: str = "text",
+    share: float = 0.6,
+    words: int = 12,
+    column: str = "question",
+) -> DataFrame:
+    """``df`` with a column ``question``: what :meth:`nearkin.Questions.find` says of each row, a struct
+    of question (its number), words, shared, longest, word, passage and questions, or null for a row
+    that contains none.
+
+    Each task holds all questions in memory (:attr:`nearkin.Questions.nbytes`), which are sent to it
+    with its code.
+    """
+    return marked(df, questions, params, text, share, words, column)
 
 
 def build(

@@ -19,7 +19,7 @@ use crate::options::{Opening, PASSAGE_OPTIONS, Threads, path_of};
 use crate::parallel::in_parts;
 use crate::progress::run;
 use crate::search::conditions::{Conditions, OF_A_SEARCH};
-use crate::search::quotations::{Passages, ask};
+use crate::search::quotations::{Passages, TextPair, ask};
 use crate::sketch::params::Params;
 
 /// Number of texts that are cut into passages at a time.
@@ -238,6 +238,37 @@ impl PassageIndex {
         let conditions = Conditions::new(py, "query", OF_A_SEARCH, self.keys, conditions)?;
         let view = self.inner.get(py)?.view();
         ask(py, &view, text, self.keys, conditions)
+    }
+
+    /// All pairs of texts that share a run of words, those of the longest run first. Only for an
+    /// index of fingerprints (``Params.preset("quotes")``). ``prefix``, ``after``, ``before``,
+    /// ``filter``, ``contained`` (the larger of both shares), ``limit`` and ``deadline`` apply: see
+    /// :class:`Readable`. Holds the words of all texts in memory, about 10 bytes a word.
+    #[pyo3(signature = (**conditions))]
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        conditions: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<TextPair>> {
+        let conditions = Conditions::new(py, "pairs", OF_A_SEARCH, self.keys, conditions)?;
+        let view = self.inner.get(py)?.view();
+        let pairs = run(py, None, move |_| view.pairs(&conditions.engine))?;
+        Ok(pairs.into_iter().map(|inner| TextPair { inner, keys: self.keys }).collect())
+    }
+
+    /// Groups of texts, each a list of keys, that pairs connect whose longest run stands out; with
+    /// ``contained``, all pairs that reach it. Otherwise like :meth:`pairs`.
+    #[pyo3(signature = (**conditions))]
+    fn clusters<'py>(
+        &self,
+        py: Python<'py>,
+        conditions: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+        let conditions = Conditions::new(py, "clusters", OF_A_SEARCH, self.keys, conditions)?;
+        let view = self.inner.get(py)?.view();
+        let groups = run(py, None, move |_| view.clusters(&conditions.engine))?;
+        let keys = |group: &Vec<Vec<u8>>| group.iter().map(|key| self.keys.show(py, key)).collect();
+        groups.iter().map(keys).collect()
     }
 
     /// Merges everything into one segment without dead documents.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nearkin::SimilarityText;
-use nearkin::passages::{Contained, PassageAnswer, PassageMatch, PassageView};
+use nearkin::passages::{Contained, PassageAnswer, PassageMatch, PassagePair, PassageView};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -136,6 +136,12 @@ impl Text {
         self.inner.share
     }
 
+    /// Fraction of the stored text found in the query; ``None`` for windows.
+    #[getter]
+    fn stored_share(&self) -> Option<f64> {
+        self.inner.stored_share
+    }
+
     /// The matching passages, in the order of the stored text.
     #[getter]
     fn passages(&self) -> Vec<Passage> {
@@ -172,8 +178,8 @@ impl Passage {
         self.query
     }
 
-    /// Approximate place in the stored text, as UTF-8 byte offsets. They are only as precise as the
-    /// windows, because the text is not stored.
+    /// Place in the stored text, as UTF-8 byte offsets. With windows they are approximate, because
+    /// the text is not stored; with fingerprints they are those of the words.
     #[getter]
     fn stored_bytes(&self) -> (u64, u64) {
         (self.inner.stored.start, self.inner.stored.end)
@@ -185,8 +191,26 @@ impl Passage {
         self.inner.words
     }
 
+    /// Place in the query in words, begin and end; ``None`` for windows.
+    #[getter]
+    fn query_words(&self) -> Option<(u64, u64)> {
+        self.inner.in_words.as_ref().map(|(query, _)| (query.start, query.end))
+    }
+
+    /// Place in the stored text in words, begin and end; ``None`` for windows.
+    #[getter]
+    fn stored_words(&self) -> Option<(u64, u64)> {
+        self.inner.in_words.as_ref().map(|(_, stored)| (stored.start, stored.end))
+    }
+
+    /// Number of words of the longest run without a gap; ``None`` for windows.
+    #[getter]
+    fn longest(&self) -> Option<u64> {
+        self.inner.longest
+    }
+
     /// The highest estimated Jaccard similarity between a window of the query and a window of this
-    /// passage.
+    /// passage. With fingerprints: matching words divided by those of the longer of both places.
     #[getter]
     fn similarity(&self) -> f64 {
         self.inner.similarity
@@ -196,5 +220,73 @@ impl Passage {
         let (begin, end) = self.query;
         let similarity = SimilarityText::Estimate(self.inner.similarity);
         format!("PassageMatch([{begin}:{end}], similarity={similarity})")
+    }
+}
+
+/// Two texts of an index of fingerprints that share a run of words.
+#[pyclass(frozen, module = "nearkin", name = "PassagePair")]
+pub(crate) struct TextPair {
+    pub(crate) inner: PassagePair,
+    pub(crate) keys: KeyType,
+}
+
+#[pymethods]
+impl TextPair {
+    /// The key of the one text: the smaller one as bytes.
+    #[getter]
+    fn a<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.a)
+    }
+
+    /// The key of the other text.
+    #[getter]
+    fn b<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.b)
+    }
+
+    /// Fraction of the words of ``a`` that are in ``b``.
+    #[getter]
+    fn share_of_a(&self) -> f64 {
+        self.inner.share_of_a
+    }
+
+    /// Fraction of the words of ``b`` that are in ``a``.
+    #[getter]
+    fn share_of_b(&self) -> f64 {
+        self.inner.share_of_b
+    }
+
+    /// Number of words of ``a`` that are in ``b``.
+    #[getter]
+    fn words(&self) -> u64 {
+        self.inner.words
+    }
+
+    /// Number of words of the longest run of equal words.
+    #[getter]
+    fn longest(&self) -> u64 {
+        self.inner.longest
+    }
+
+    /// Whether the longest run stands out in this collection: it has at least 12 words, and twice
+    /// as many as those of nearly all other pairs.
+    #[getter]
+    fn stands_out(&self) -> bool {
+        self.inner.stands_out
+    }
+
+    /// Whether both texts were compared to their ends. If not, they may share more.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.inner.complete
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let name = |key: &[u8]| match self.keys.show(py, key) {
+            Ok(key) => key.repr().map(|text| text.to_string()),
+            Err(_) => Ok("?".to_owned()),
+        };
+        let (a, b, longest) = (name(&self.inner.a)?, name(&self.inner.b)?, self.inner.longest);
+        Ok(format!("PassagePair({a}, {b}, longest={longest})"))
     }
 }

@@ -12,12 +12,17 @@ use nearkin_kit::args::lines::{ExactGiven, FromFields};
 /// similarity, and how the index has grown. Its size is bounded: it has the largest clusters, up to
 /// 30 documents of each, and about 12 MiB of texts, and says what it omits.
 ///
+/// For an index of fingerprints (`--for quotes`), the page shows which texts share passages: the
+/// pairs with the longest runs first, those that stand out marked, and both texts of a pair side by
+/// side with the passages numbered and coloured, ready to print.
+///
 /// Texts are read again from files, whose keys are their paths, or from `--from`. A text is shown
 /// only if it still has the stored signature; others are marked as changed. A page that lies in the
 /// current folder, or below it, links to the files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin report my.nearkin --out report.html\n  \
     nearkin report papers.nearkin --from papers.jsonl --out papers.html\n  \
+    nearkin report essays.nearkin --out passages.html\n  \
     nearkin report my.nearkin --threshold 0.9 --clusters 50 --no-texts --out short.html")]
 pub struct Report {
     /// Folder of the index
@@ -33,7 +38,7 @@ pub struct Report {
     pub threshold: Option<f64>,
 
     /// Maximum clusters to show, 1 to 10,000, largest first; with more than 1,000, fewer documents
-    /// are shown of each
+    /// are shown of each. Of fingerprints, the maximum pairs
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     pub clusters: usize,

@@ -5,15 +5,17 @@ use serde::Serialize;
 
 use super::shown::{ShownRow, TextRow, name_of};
 use super::summary::AuditReport;
-use crate::web;
+use crate::web::PageKind;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::output::visible;
 
-const TEMPLATE: &str = include_str!("page.html");
-const OWN_STYLE: &str = include_str!("page.css");
-const OWN_SCRIPT: &str = include_str!("audit.js");
-const STYLE_SHA256: &str = "8WPM81hr0o8R+HABZNvjio8G4GJ8xBuNgYrdeauh9+o=";
-const SCRIPT_SHA256: &str = "W01mpPf3N2m+dU4Su50wkw0Eq55cKsls0novfCusfBo=";
+const AUDIT: PageKind = PageKind {
+    template: include_str!("page.html"),
+    style: include_str!("page.css"),
+    script: &[include_str!("audit.js")],
+    style_sha256: "8WPM81hr0o8R+HABZNvjio8G4GJ8xBuNgYrdeauh9+o=",
+    script_sha256: "W01mpPf3N2m+dU4Su50wkw0Eq55cKsls0novfCusfBo=",
+};
 
 /// Maximum size of a text on the page.
 const TEXT_BYTES_MAX: usize = 64 << 10;
@@ -56,15 +58,6 @@ struct PageText {
     similarity: Option<f64>,
 }
 
-fn style() -> String {
-    [web::STYLE, OWN_STYLE].concat()
-}
-
-fn script() -> String {
-    let parts = [&[web::READ_DATA, web::BASE][..], &web::TEXTS, &[OWN_SCRIPT]];
-    web::script(&parts.concat())
-}
-
 /// Builds the page.
 pub(super) fn html(report: &AuditReport<'_>, shown: &[ShownRow<'_>]) -> Result<String, Failure> {
     let params = report.params;
@@ -80,7 +73,7 @@ pub(super) fn html(report: &AuditReport<'_>, shown: &[ShownRow<'_>]) -> Result<S
         facts: report.facts().into(),
         rows: shown.iter().map(PageRow::new).collect(),
     };
-    web::page(TEMPLATE, [(&style(), STYLE_SHA256), (&script(), SCRIPT_SHA256)], &data)
+    AUDIT.html(&data)
 }
 
 impl PageRow {
@@ -126,20 +119,9 @@ impl PageText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    use sha2::{Digest as _, Sha256};
 
     #[test]
-    fn the_policy_names_this_style_and_this_script() {
-        let sha256 = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
-        let (style, script) = (style(), script());
-        assert_eq!([STYLE_SHA256, SCRIPT_SHA256], [sha256(&style), sha256(&script)]);
-        for text in [TEMPLATE, &style, &script] {
-            assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
-        }
-        for place in ["@STYLE_SHA256@", "@SCRIPT_SHA256@", "@STYLE@", "@SCRIPT@", "@DATA@"] {
-            assert_eq!(TEMPLATE.matches(place).count(), 1, "{place}");
-        }
+    fn the_policy_names_style_and_script() {
+        AUDIT.check();
     }
 }

@@ -145,7 +145,7 @@ pub(crate) enum TextState {
 }
 
 impl TextState {
-    fn is_unknown(&self) -> bool {
+    pub(super) fn is_unknown(&self) -> bool {
         *self == Self::Unknown
     }
 }

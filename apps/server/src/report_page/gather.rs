@@ -251,7 +251,7 @@ fn sizes(counts: &[(u64, u64)]) -> Vec<Size> {
 }
 
 /// A key for display. A very long key is shortened in the middle.
-fn key_shown(key: &[u8]) -> String {
+pub(super) fn key_shown(key: &[u8]) -> String {
     let text = visible(key);
     let count = text.chars().count();
     if count <= KEY_CHARACTERS_MAX {

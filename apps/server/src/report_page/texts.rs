@@ -74,8 +74,8 @@ pub(super) fn read(
 }
 
 #[derive(Default)]
-struct Texts {
-    all: Vec<TextShown>,
+pub(super) struct Texts {
+    pub(super) all: Vec<TextShown>,
     bytes: usize,
     /// The position of each text in `all`. A text is identified by its shown part and its full
     /// length.
@@ -84,7 +84,7 @@ struct Texts {
 
 impl Texts {
     /// Adds a text, if there is room.
-    fn place_of(&mut self, mut text: String) -> TextState {
+    pub(super) fn place_of(&mut self, mut text: String) -> TextState {
         if self.bytes >= TEXTS_BYTES_MAX {
             return TextState::Unknown;
         }
