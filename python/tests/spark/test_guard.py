@@ -57,10 +57,10 @@ def made(seed):
             texts.append(" ".join(some))
     texts += [*again, None, "", " . "]
     keys = rng.sample(range(10**6), len(texts))
-    return [(f"k{key:06}", text) for key, text in zip(keys, texts, strict=True)], set(again)
+    return [(f"k{key:06}", text) for key, text in zip(keys, texts, strict=True)]
 
 
-ROWS, AGAIN = made(SEED)
+ROWS = made(SEED)
 WORLDS = {"forms": (ROWS, WORDS), "short": (ROWS[::3], SHORT), **{n: CORPORA[n][:2] for n in ("spdx", "crowds")}}
 
 
@@ -69,16 +69,19 @@ def told_of(rows, params, keep="first", **how):
 
 
 @pytest.mark.parametrize(
-    ("keep", "partitions", "how"),
+    ("name", "keep", "partitions", "how"),
     [
-        ("first", 1, {}),
-        ("last", 3, {"guard": "numbers"}),
-        ("longest", 5, {"exact": True, "guard": "rare"}),
-        ("longest", 3, {"guard": "agree", "threshold": 0.5}),
-        ("first", 4, {"guard": "none"}),
+        ("forms", "first", 1, {}),
+        ("forms", "last", 3, {"guard": "numbers"}),
+        ("forms", "longest", 5, {"exact": True, "guard": "rare"}),
+        ("forms", "first", 4, {"guard": "none"}),
+        ("short", "longest", 3, {}),
+        ("spdx", "longest", 7, {}),
+        ("spdx", "last", 2, {"exact": True}),
+        ("crowds", "longest", 3, {"guard": "agree", "threshold": 0.5}),
+        ("crowds", "last", 2, {}),
     ],
 )
-@pytest.mark.parametrize("name", WORLDS)
 def test_the_guard_keeps_what_one_machine_keeps(spark, name, keep, partitions, how):
     rows, params = WORLDS[name]
     params, rows = of_given_bands(params) if name == "crowds" else params, sorted(rows)
