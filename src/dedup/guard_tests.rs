@@ -279,7 +279,8 @@ fn a_copy_is_found_among_many_of_its_form() {
     assert_eq!(found.dropped_for[80], Some(4));
 }
 
-/// What an edited form has for itself passes as edits of any other form: its original is more like it.
+/// What an edited form has for itself passes as edits of any other form. Its original is more
+/// similar.
 #[test]
 fn an_edited_form_is_a_copy_of_its_own_original() {
     let mut random = Random(13);

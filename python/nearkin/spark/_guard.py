@@ -73,7 +73,8 @@ def judged_batches(
 ) -> Iterator[Any]:
     """The documents that the guard keeps. They come in order of preference."""
     with tempfile.TemporaryDirectory(prefix="nearkin-") as scratch:
-        path, writer = f"{scratch}/rows.arrow", None
+        path = f"{scratch}/rows.arrow"
+        writer: Any = None
         for batch in batches:
             writer = writer or pa.ipc.new_file(path, batch.schema)
             writer.write_batch(batch)
@@ -88,7 +89,6 @@ def _judged(rows: Any, params: Params, threshold: float, guard: str | None) -> I
     keys = rows.column("key").combine_chunks()
     of = pc.fill_null(pc.index_in(rows.column("of"), keys), -1).combine_chunks()
     is_dropped = pc.is_valid(rows.column("of"))
-    of = pc.if_else(is_dropped, of, -1)
     counts = tuple(pc.fill_null(rows.column(name), 0) for name in _COUNTS)
     told = pa.table(judge_in_order(rows.column("text"), params, threshold, guard, of, counts))
     kept = pa.array(np.asarray(told.column("kept")) & np.asarray(is_dropped))
