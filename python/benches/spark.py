@@ -2,7 +2,7 @@
 
 python benches/spark.py [--rows 100000] [--rival-rows 20000] [--cores 2] [--work FOLDER]
 python benches/spark.py --rows 1000000 --rival-rows 0 --steps build,match
-python benches/spark.py --rows 100000 --rival-rows 0 --steps pairs-exact,dedup-exact
+python benches/spark.py --rows 100000 --rival-rows 0 --steps pairs-exact,dedup-exact,dedup-estimate
 
 Each call runs in a session of its own. Processor time and memory are those of all processes of the
 session, the workers of Python, too (Spark's own figures leave these out), sampled four times a
@@ -125,9 +125,9 @@ def child(step: str, rows: int, cores: int, folder: str) -> None:
     elif step == "sketch":
         found = nks.sketch(df, params).where("signature is not null").count()
     else:
-        name, _, exact = step.partition("-")
+        name, _, how = step.partition("-")
         call = {"pairs": nks.pairs, "clusters": nks.clusters, "dedup": nks.dedup}[name]
-        options = {"exact": True} if exact else {}
+        options = {how: True} if how else {}
         result = call(df, params, work=f"file://{folder}/work", **options)
         found = result.count()
     print(f"end {found}", flush=True)

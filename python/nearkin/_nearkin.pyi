@@ -924,6 +924,10 @@ def decide_in_order(signatures: Signatures, params: Params, *how: Any) -> Table:
     """Decides documents in order of preference, with parameters as they are: by the estimate, or if there
     are `shingles` by these. Called by `nearkin.spark` for whole components."""
 
+def judge_in_order(texts: Any, params: Params, threshold: float, guard: str | None, *how: Any) -> Table:
+    """Judges documents that were dropped, and keeps those that `guard` protects. Called by
+    `nearkin.spark`."""
+
 def _is_null(object: Any) -> bool: ...
 def _table_of(fields: Any, columns: Any) -> Table: ...
 def _similarity_text(similarity: float, exact: bool) -> str: ...

@@ -77,6 +77,8 @@ mod _nearkin {
     #[pymodule_export]
     use crate::shards::compared::decide_in_order;
     #[pymodule_export]
+    use crate::shards::judged::judge_in_order;
+    #[pymodule_export]
     use crate::sketch::learner::learn_common;
     #[pymodule_export]
     use crate::sketch::params::Params;

@@ -105,9 +105,19 @@ enum SuspectLook {
     Missing,
     /// It is kept, and found again by these runs.
     Kept(Vec<(u32, u64)>),
-    /// It was dropped for this document, from which this sets it apart; `None` if that one is not
-    /// at hand, or not similar.
-    Dropped(Option<(Duplicate, Option<Apart>)>),
+    /// It was dropped for this document; `None` if that one is not at hand, or not similar.
+    Dropped(Option<(Duplicate, Relation)>),
+}
+
+/// What two similar documents are to each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Relation {
+    /// Copies: nothing sets them apart.
+    Copies,
+    /// Copies that share few rare runs: what one has alone passes as edits of what many share.
+    Edits,
+    /// This sets them apart.
+    Apart(Apart),
 }
 
 impl std::fmt::Debug for Judge {
@@ -212,7 +222,7 @@ impl Judge {
         let Some(of) = suspect.of else { return SuspectLook::Kept(self.found_by(one)) };
         let like = document(of).and_then(|other| {
             let similar_to = Duplicate::between(of, self.alike.overlap(one, other)?, (one, other));
-            Some((similar_to, self.between(one, other)))
+            Some((similar_to, self.relation(one, other)))
         });
         SuspectLook::Dropped(like)
     }
@@ -220,7 +230,7 @@ impl Judge {
     /// What two documents have in common, if they are similar and nothing sets them apart.
     pub fn overlap(&self, one: &Original, other: &Original) -> Option<Overlap> {
         let overlap = self.alike.overlap(one, other)?;
-        self.between(one, other).is_none().then_some(overlap)
+        (!matches!(self.relation(one, other), Relation::Apart(_))).then_some(overlap)
     }
 
     /// Gathers the documents of a part. Those that are not cached are fetched at once.
@@ -273,30 +283,35 @@ impl Judge {
         }
     }
 
-    /// Decides on a document that was dropped. `like`: the one that it was dropped for, and what
-    /// sets the two apart, if they are similar.
+    /// Decides on a document that was dropped. `like`: the one that it was dropped for, if they are
+    /// similar. What may be an edit of any document of a form is a copy of the most similar one.
     fn decide(
         &mut self,
         (rank, of): (u64, Option<u64>),
-        like: Option<(Duplicate, Option<Apart>)>,
+        like: Option<(Duplicate, Relation)>,
         fetch: &mut FetchRanks<'_>,
     ) -> Result<Judgement> {
-        let best = like.filter(|(_, apart)| apart.is_none()).map(|(similar_to, _)| similar_to);
-        if let Some(best) = best.filter(|_| !self.names_most_similar) {
+        let (best, is_sure) = match like {
+            Some((best, Relation::Copies)) => (Some(best), !self.names_most_similar),
+            Some((best, Relation::Edits)) => (Some(best), false),
+            _ => (None, false),
+        };
+        if let Some(best) = best.filter(|_| is_sure) {
             return Ok(Judgement::CopyOf(best));
         }
-        let kept = |(similar_to, apart): (Duplicate, Option<Apart>)| {
-            apart.map(|apart| Judgement::Kept { apart, similar_to })
+        let apart = match like {
+            Some((similar_to, Relation::Apart(apart))) => Judgement::Kept { apart, similar_to },
+            _ => Judgement::Unlike,
         };
         if self.pairs_only {
-            return Ok(like.and_then(kept).unwrap_or(Judgement::Unlike));
+            return Ok(apart);
         }
         let Some(document) = self.get(rank, fetch)? else { return Ok(Judgement::Unlike) };
         if let Some(best) = self.find(&document, of.unwrap_or(rank), best, fetch)? {
             return Ok(Judgement::CopyOf(best));
         }
         self.keep(rank, self.found_by(&document));
-        Ok(like.and_then(kept).unwrap_or(Judgement::Unlike))
+        Ok(apart)
     }
 
     /// The most similar of `best` and the kept documents that a document is a copy of, except `of`.
@@ -319,19 +334,17 @@ impl Judge {
         Ok(best)
     }
 
-    /// What sets two similar documents apart; `None` if they are copies.
-    fn between(&self, one: &Original, other: &Original) -> Option<Apart> {
+    /// What two similar documents are to each other.
+    fn relation(&self, one: &Original, other: &Original) -> Relation {
         if self.guard.parts_by_numbers(one, other) {
-            return Some(Apart::Numbers);
+            return Relation::Apart(Apart::Numbers);
         }
-        if self.guard != Guard::Rare || one.runs() == other.runs() {
-            return None;
+        let is_told = self.guard == Guard::Rare && one.details().and(other.details()).is_some();
+        if !is_told || one.runs() == other.runs() || self.share_enough(one.runs(), other.runs()) {
+            return Relation::Copies;
         }
-        one.details().and(other.details())?;
-        if self.share_enough(one.runs(), other.runs()) {
-            return None;
-        }
-        Compared::new(&self.counts, one.runs(), other.runs()).apart()
+        let apart = Compared::new(&self.counts, one.runs(), other.runs()).apart();
+        apart.map_or(Relation::Edits, Relation::Apart)
     }
 
     /// Whether two texts share so many rare runs that they are copies however rare the others are.

@@ -279,6 +279,31 @@ fn a_copy_is_found_among_many_of_its_form() {
     assert_eq!(found.dropped_for[80], Some(4));
 }
 
+/// What an edited form has for itself passes as edits of any other form. Its original is more
+/// similar.
+#[test]
+fn an_edited_form_is_a_copy_of_its_own_original() {
+    let mut random = Random(13);
+    let form = text(&mut random, 300);
+    let mut forms: Vec<Vec<String>> = Vec::new();
+    for _ in 0..60 {
+        let mut filled = form.clone();
+        for at in [4, 90, 170, 290] {
+            filled[at] = word(&mut random) + &word(&mut random);
+        }
+        forms.push(filled);
+    }
+    let mut texts: Vec<String> = forms.iter().map(|form| form.join(" ")).collect();
+    for form in forms.iter().step_by(4) {
+        let left_out: Vec<usize> = (0..9).map(|part| part * 30 + 10 + random.below(20)).collect();
+        let words = form.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
+        texts.push(words.map(|(_, word)| &**word).collect::<Vec<_>>().join(" "));
+    }
+    let found = judged(&texts, Shingles::Words(3), Guard::Rare, false).dropped_for;
+    assert_eq!(found[..60].iter().flatten().count(), 0);
+    assert!(found[60..].iter().copied().eq((0..60).step_by(4).map(Some)), "{found:?}");
+}
+
 #[test]
 fn a_guard_has_a_name_and_others_are_refused() {
     let guards = ["none", "numbers", "rare", "agree"].map(|name| name.parse::<Guard>().unwrap());

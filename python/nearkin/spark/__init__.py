@@ -20,12 +20,24 @@ that all machines see. They stay there, because the results of a call read them.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
-from .. import Params
+from pyspark.sql import functions as F
+
+from .. import InvalidError, Params
 from .._nearkin import dedup_params
-from . import _clusters, _columns, _dedup, _documents, _matches, _pairs, _stored, _texts, _work
+from . import (
+    _clusters,
+    _columns,
+    _dedup,
+    _documents,
+    _guard,
+    _matches,
+    _pairs,
+    _stored,
+    _texts,
+    _work,
+)
 from ._alike import alike_of
 from ._columns import Columns
 from ._questions import cleaned, marked
@@ -161,7 +173,8 @@ def dedup(
     contained: float | None = None,
     exact: bool = False,
     keep: Literal["first", "last", "longest"] = "first",
-    guard: Literal["none"] | None = None,
+    estimate: bool = False,
+    guard: Literal["rare", "numbers", "agree", "none"] | None = None,
     text: str = "text",
     key: str = "id",
     items: str | None = None,
@@ -187,12 +200,13 @@ def dedup(
     ``against`` is a sharded index (:func:`build`): rows that are similar to one of its documents
     are dropped first. The index is not changed. It is read at its current generation.
 
-    With ``contained`` (0 to 1), two rows are similar if the larger one contains at least this
-    fraction of the smaller one; ``threshold`` is then 0 by default. ``exact=True`` compares all
-    shingles of candidates, not the estimate. Both as in ``nearkin.dedup``; they need texts or items
-    (``contained`` also takes ``signature`` with ``shingle_count``). Exact decisions cost 8 bytes a
-    shingle, stored under ``work``; those of the rows that are linked are shuffled once, and those of
-    a component are in the memory of one task.
+    The estimate finds similar rows, and their shingles decide. ``exact=True`` also compares rows whose
+    estimate is up to three standard errors lower; ``estimate=True`` compares no shingles. The estimate
+    also decides with ``signature``, and on the documents of ``against``. With ``contained`` (0 to 1),
+    two rows are similar if the larger one contains at least this fraction of the smaller one;
+    ``threshold`` is then 0 by default (with ``signature``, it needs ``shingle_count``). Decisions by
+    shingles cost 8 bytes a shingle, stored under ``work``; those of the rows that are linked are
+    shuffled once, and those of a component are in the memory of one task.
 
     Together, ``exact`` and ``against`` need ``texts``, a data frame of the documents of the index
     with the same columns ``key`` and ``text`` (or ``items``). A document that ``texts`` lacks, or
@@ -202,25 +216,24 @@ def dedup(
     ``without`` are test questions: rows whose ``text`` contains one are dropped first, as by
     ``nearkin.dedup``. :func:`questions` says which row contains which question.
 
-    There is no guard: rows that differ from a kept one only in numbers or in rare words are dropped,
-    too. A warning says so, unless ``guard="none"`` is given.
+    ``guard`` says which rows are kept although they are similar to a kept one, as in
+    ``nearkin.dedup``: forms that are filled in anew (``"rare"``, the default), those with other
+    numbers, or none (``"none"``). A warning says how many rows were kept for that, unless ``guard`` is
+    given. One task judges all rows that were dropped for one with other shingles. The estimate, sets
+    and ``contained`` have no guard.
 
     The bands are chosen for ``threshold`` and ``contained``, as ``nearkin.dedup`` chooses them.
     """
-    if guard not in (None, "none"):
-        raise ValueError(f"guard must be 'none', not {guard!r}: here is no other one")
-    if guard is None:
-        warnings.warn(
-            "forms that are filled in anew are dropped here, unlike by nearkin.dedup: guard='none' says"
-            " that they may be",
-            stacklevel=2,
-        )
     if keep not in _dedup.ORDERS:
         raise ValueError(f"keep must be 'first', 'last' or 'longest', not {keep!r}")
     if keep == "longest" and signature is not None and shingle_count is None:
         raise ValueError("keep='longest' with signatures: shingle_count= must name their counts")
-    alike = alike_of(params, threshold, contained, exact, signature, shingle_count)
+    if exact and estimate:
+        raise InvalidError("exact=True and estimate=True exclude each other: give one of them")
+    confirmed = not (exact or estimate or signature)
+    alike = alike_of(params, threshold, contained, exact, signature, shingle_count, confirmed)
     columns = Columns(key, text, items, signature, shingle_count)
+    is_guarded = _guard.guard_of(guard, params, columns, alike)
     if texts is not None or against is not None:
         _texts.check_texts(texts, exact, against is not None, columns)
     place, liked = None, None
@@ -249,8 +262,14 @@ def dedup(
         liked=liked,
     )
     edges = _pairs.edges_of(documents, alike, block)
-    gone = _dedup.dropped_keys(documents, edges, keep, alike, one_task)
-    gone = gone.withColumnRenamed("key", "nearkin_gone")
+    gone = _dedup.dropped_rows(documents, edges, keep, alike, one_task, is_guarded)
+    if is_guarded:
+        gone = _work.stored(gone, f"{documents.path}/dropped")
+        kept = _guard.kept_after_all(documents, gone, df, columns, (alike, guard, keep))
+        if guard is None:
+            _guard.warn_of_apart(kept)
+        gone = gone.join(kept, "key", "left_anti")
+    gone = gone.select(F.col("key").alias("nearkin_gone"))
     condition: Any = _columns.key_column(df, key) == gone["nearkin_gone"]
     result: DataFrame = df.join(gone, condition, "left_anti")
     return result

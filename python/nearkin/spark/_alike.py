@@ -14,6 +14,13 @@ class Alike(NamedTuple):
     contained: float | None = None
     #: Whether candidates are compared by all their shingles, and not by the estimate.
     exact: bool = False
+    #: Whether shingles confirm what the estimate finds.
+    confirmed: bool = False
+
+    @property
+    def by_shingles(self) -> bool:
+        """Whether the shingles of documents are needed."""
+        return self.exact or self.confirmed
 
     @property
     def search(self) -> dict[str, Any]:
@@ -34,6 +41,7 @@ def alike_of(
     exact: bool = False,
     signature: str | None = None,
     shingle_count: str | None = None,
+    confirmed: bool = False,
 ) -> Alike:
     """The condition. As on one machine, the threshold is 0 by default if there is a containment.
     An invalid argument fails here with a clear message, and not in a task."""
@@ -47,10 +55,10 @@ def alike_of(
             "contained= with signatures: shingle_count= must name their counts of shingles"
         )
     default = params.threshold if contained is None else 0.0
-    alike = Alike(default if threshold is None else threshold, contained, exact)
+    alike = Alike(default if threshold is None else threshold, contained, exact, confirmed)
     nothing = Signatures.from_bytes(params, b"")
     shards.verify(params, [], nothing, nothing, alike.threshold, **alike.search)
-    if exact:
+    if alike.by_shingles:
         # Refuses signatures that another program makes.
         shards.shingles(params, [])
     return alike

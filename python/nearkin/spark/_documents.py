@@ -103,7 +103,7 @@ def documents(
     key_type = field(df, columns.key).dataType
     key_kind: KeyKind = "binary" if isinstance(key_type, T.BinaryType) else "string"
     is_counted = alike.contained is not None
-    layout = Layout(params, slots, key_kind, detailed, is_counted, alike.exact)
+    layout = Layout(params, slots, key_kind, detailed, is_counted, alike.by_shingles)
     key = key_column(df, columns.key)
     check_workers(df.sparkSession)
     narrow = [key.alias("key"), _hash_of(key).alias("key_hash")]

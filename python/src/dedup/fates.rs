@@ -42,6 +42,14 @@ impl Reason {
         let Duplicate { similarity, containment, .. } = *duplicate;
         Self { similarity, containment, counts }
     }
+
+    /// A reason from the counts of shingles that were compared elsewhere.
+    pub(crate) fn from_counts([own, other, shared]: [u32; 3]) -> Self {
+        let ratio = |of: u64| f64::from(shared) / of.max(1) as f64;
+        let similarity = ratio((u64::from(own) + u64::from(other)).saturating_sub(shared.into()));
+        let containment = Some(ratio(own.min(other).into()));
+        Self { similarity, containment, counts: Some([own, other, shared]) }
+    }
 }
 
 impl Fate {

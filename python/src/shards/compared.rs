@@ -11,13 +11,13 @@ use pyo3::prelude::*;
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::column::{Column, Role};
 use crate::columns::documents::Documents;
-use crate::columns::integers::check_rows;
+use crate::columns::integers::{check_rows, integers};
 use crate::columns::keys::KeyType;
 use crate::dedup::estimate::{Estimate, kept_index};
 use crate::dedup::fates::{Fate, Shown, fates_table};
 use crate::dedup::rows::Work;
 use crate::error::{InvalidError, engine};
-use crate::index::originals::with_originals;
+use crate::index::originals::{Make, with_originals};
 use crate::interrupt::is_interrupted;
 use crate::sketch::params::Params;
 use crate::sketch::signatures::Signatures;
@@ -163,9 +163,12 @@ fn compared(
 }
 
 /// Decides documents in order of preference, with parameters as they are: by the estimate, or if
-/// there are `shingles` by these. Called by `nearkin.spark` for whole components.
+/// there are `shingles`, by these; `exact` also compares candidates from below the threshold.
+/// `shingles` are those of the distinct documents, and the number of its distinct document for
+/// each one. Called by `nearkin.spark` for whole components.
 #[pyfunction]
-#[pyo3(signature = (signatures, params, folder, threshold, contained, shingles))]
+#[pyo3(signature = (signatures, params, folder, threshold, contained, exact, shingles))]
+#[expect(clippy::too_many_arguments, reason = "those of Python")]
 pub(crate) fn decide_in_order(
     py: Python<'_>,
     signatures: &Bound<'_, Signatures>,
@@ -173,7 +176,8 @@ pub(crate) fn decide_in_order(
     folder: PathBuf,
     threshold: f64,
     contained: Option<f64>,
-    shingles: Option<&Bound<'_, PyAny>>,
+    exact: bool,
+    shingles: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
 ) -> PyResult<Table> {
     let (params, signatures) = (&params.get().inner, signatures.get());
     let alike = Alike::from_minima(Some(threshold), contained, threshold);
@@ -181,24 +185,34 @@ pub(crate) fn decide_in_order(
     let order: Vec<usize> = (0..signatures.len()).collect();
     let mut fates = vec![Fate::Kept; order.len()];
     let mut done = |_| py.check_signals();
-    if let Some(shingles) = shingles {
-        let column = Column::new(shingles, Role::Shingles)?;
-        check_rows(order.len(), column.len(), "shingles")?;
-        let held = column.hold(0..column.len())?;
-        let rows = rows_of(&held, "shingles")?;
-        let make = |row: usize| match (signatures.row(row), rows.get(row)) {
+    let by_shingles = shingles.is_some();
+    let column = shingles.as_ref().map(|(one, _)| Column::new(one, Role::Shingles)).transpose()?;
+    let held = column.as_ref().map(|column| column.hold(0..column.len())).transpose()?;
+    let rows = held.as_ref().map_or_else(|| Ok(Vec::new()), |held| rows_of(held, "shingles"))?;
+    let distinct = shingles.as_ref().map(|(_, of)| integers(of, "distinct")).transpose()?;
+    if let Some(distinct) = &distinct {
+        check_rows(order.len(), distinct.len(), "distinct")?;
+    }
+    let distinct = distinct.unwrap_or_default();
+    let make = |row: usize| {
+        let at = distinct.get(row).and_then(|at| usize::try_from(*at).ok());
+        match (signatures.row(row), at.and_then(|at| rows.get(at))) {
             (Some(bytes), Some(shingles)) => {
                 let signature = Signature::from_bytes(params, bytes, signatures.count(row))?;
                 document(signature, shingles).map(Some)
             }
             _ => Ok(None),
-        };
-        let (kept, order, fates) = (&kept, &order, &mut fates);
-        let (threads, against, done) = (1, None, &mut done);
-        Work { kept, order, alike, threads, against, fates, done }.run_exactly(py, &make)?;
+        }
+    };
+    let (kept_rows, order, threads) = (&kept, &order, 1);
+    if exact {
+        let (against, done) = (None, &mut done);
+        let fates = &mut fates;
+        Work { kept: kept_rows, order, alike, threads, against, fates, done }
+            .run_exactly(py, &make)?;
     } else {
-        let (kept, order, row_of) = (&kept, &order, &|rank| rank);
-        let (first_rank, threads, confirm) = (0, 1, None);
+        let confirm = by_shingles.then_some(&make as &Make<'_>);
+        let (kept, row_of, first_rank) = (kept_rows, &|rank| rank, 0);
         let estimate =
             Estimate { kept, signatures, order, first_rank, row_of, alike, threads, confirm };
         estimate.decide(py, &mut fates, &mut done)?;
@@ -207,6 +221,6 @@ pub(crate) fn decide_in_order(
         drop(kept);
         Ok(())
     })?;
-    let shown = Shown { by_shingles: shingles.is_some(), differences: None };
+    let shown = Shown { by_shingles, differences: None };
     Ok(fates_table(&fates, KeyType::Text, &shown))
 }

@@ -49,7 +49,7 @@ def test_connect_finds_what_an_index_finds(tmp_path):
     for cluster, key in zip(table["cluster"], table["key"], strict=True):
         members.setdefault(cluster, []).append(key)
     rows_sorted = sorted(rows)
-    kept = nk.dedup([text for _, text in rows_sorted], params=params, estimate=True, annotate=True)
+    kept = nk.dedup([text for _, text in rows_sorted], params=params, annotate=True)
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, "-c", CLIENT],

@@ -53,13 +53,14 @@ def test_clusters_are_those_of_an_index(world, partitions):
 
 
 @pytest.mark.parametrize(("keep", "partitions"), [("first", 1), ("last", 2), ("longest", 7)])
-def test_dedup_keeps_what_dedup_keeps(world, keep, partitions):
+def test_dedup_by_the_estimate_keeps_what_dedup_keeps(world, keep, partitions):
     rows, df, params, _, _, _ = world
     rows = sorted(rows)
     texts = [text for _, text in rows]
     told = nk.dedup(texts, params=params, keep=keep, estimate=True, annotate=True)
     expected = [row for row, of in zip(rows, told, strict=True) if of.kept]
     assert len(expected) < len(rows)
-    found = nks.dedup(df.repartition(partitions), params, keep=keep, partitions=partitions)
+    how = {"keep": keep, "estimate": True, "partitions": partitions}
+    found = nks.dedup(df.repartition(partitions), params, **how)
     assert found.schema == df.schema
     assert sorted(tuple(row) for row in found.collect()) == expected

@@ -112,8 +112,8 @@ def test_dedup_keeps_what_dedup_keeps(spark, name, keep, partitions, how):
     params = of_given_bands(params) if partitions == 1 else params
     rows = sorted(rows)
     texts = [text for _, text in rows]
-    given = {"estimate": "exact" not in how, "guard": "none", "annotate": True}
-    told = nk.dedup(texts, params=params, keep=keep, **given, **how)
+    how = {**how, "guard": "none"}
+    told = nk.dedup(texts, params=params, keep=keep, annotate=True, **how)
     expected = [row for row, of in zip(rows, told, strict=True) if of.kept]
     assert len(expected) < len(rows) - 30
     df = frame(spark, rows, partitions)
@@ -142,9 +142,10 @@ def test_equal_documents_of_a_crowd_are_compared_once(spark, tmp_path):
     assert len(expected) > 300
     df = frame(spark, rows, 4)
     how = {"threshold": 0.995, "exact": True, "partitions": 4}
-    assert sorted(row["id"] for row in nks.dedup(df, params, **how).collect()) == expected
+    kept = nks.dedup(df, params, guard="none", **how)
+    assert sorted(row["id"] for row in kept.collect()) == expected
     # By the estimate, near-copies are dropped.
-    assert nks.dedup(df, params, threshold=0.995, partitions=4).count() < len(expected)
+    assert nks.dedup(df, params, threshold=0.995, estimate=True, partitions=4).count() < len(expected)
     few = nks.pairs(df.where("id >= 'e03990'"), params, **how)
     assert few.count() == 45 and {row["similarity"] for row in few.collect()} == {1.0}
 
@@ -226,7 +227,8 @@ def test_texts_that_changed_or_are_missing_are_told(spark, lake):
         )  # fmt: skip
     expected = [row for row, of in zip(rows, kept, strict=True) if of.kept]
     with pytest.warns(UserWarning, match="could not be compared: texts= has no document"):
-        found = nks.dedup(asked, params, threshold=threshold, exact=True, against=path, texts=texts)
+        given = {"against": path, "texts": texts, "guard": "none"}
+        found = nks.dedup(asked, params, threshold=threshold, exact=True, **given)
     assert rows_of(found) == sorted(expected, key=str)
     assert any(of.index_key for of in kept) and any(of.duplicate_of is not None for of in kept)
 
@@ -242,8 +244,9 @@ def test_dedup_against_an_index_compares_its_texts(spark, lake, contained):
         given |= {"exact": exact, "estimate": not exact, "guard": "none"}
         told = nk.dedup(texts, annotate=True, **given, **how)
         expected = [row for row, of in zip(rows, told, strict=True) if of.kept]
-        given = {"texts": frame(spark, stored)} if exact else {}
-        found = nks.dedup(frame(spark, new), exact=exact, against=path, **given, **how)
+        given = {"texts": frame(spark, stored)} if exact else {"estimate": True}
+        given |= {"exact": exact, "guard": "none"}
+        found = nks.dedup(frame(spark, new), against=path, **given, **how)
         assert rows_of(found) == sorted(expected, key=str)
         assert sum(bool(of.index_key) for of in told) > 10
 

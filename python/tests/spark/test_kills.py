@@ -82,7 +82,7 @@ def test_workers_that_die_in_each_stage_change_no_answer(spark, tmp_path):
     with nk.Index(tmp_path / "ix", PARAMS) as index:
         index.add(*zip(*rows, strict=True))
         pairs = sorted(row[:3] for row in index.pairs().read_all().rows())
-    kept = nk.dedup([text for _, text in sorted(rows)], params=PARAMS, estimate=True, annotate=True)
+    kept = nk.dedup([text for _, text in sorted(rows)], params=PARAMS, annotate=True)
     kept = [key for (key, _), row in zip(sorted(rows), kept, strict=True) if row.kept]
     df = spark.createDataFrame(rows, "id string, text string").repartition(4)
     lake = tmp_path / "lake"

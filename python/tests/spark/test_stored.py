@@ -117,9 +117,9 @@ def test_dedup_against_an_index_is_that_of_one_process(spark, tmp_path, keep):
     nks.build(frame(spark, stored), tmp_path / "lake", params, shards=3, **WITH_PARTITIONS)
     new = sorted(new)
     texts = [text for _, text in new]
-    told = nk.dedup(texts, params=params, keep=keep, estimate=True, against=tmp_path / "lake", annotate=True)
+    told = nk.dedup(texts, params=params, keep=keep, against=tmp_path / "lake", annotate=True)
     expected = [row for row, of in zip(new, told, strict=True) if of.kept]
-    alone = nk.dedup(texts, params=params, keep=keep, estimate=True)
+    alone = nk.dedup(texts, params=params, keep=keep, guard="rare")
     assert len(expected) < len(alone) < len(new)
     df = frame(spark, new)
     found = nks.dedup(df, params, keep=keep, against=tmp_path / "lake", partitions=2)
