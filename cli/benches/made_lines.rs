@@ -1,10 +1,10 @@
 //! Generates JSON lines with texts that resemble English, including near-duplicates and copies of
 //! earlier lines: deterministic input of any size for `nearkin add` and `nearkin dedup`.
 //!
-//! `cargo bench --bench made_lines -- LINES [WORDS [SPAN]] > made.jsonl`. A line has about WORDS words
-//! (default 80). Of 100 lines about 15 are near-duplicates (one word in 40 replaced), 5 are copies,
-//! and one belongs to a crowd of equal texts. Each SPAN lines have a crowd of their own (default: all
-//! lines have one), so that the number of pairs grows linearly with the number of lines.
+//! `cargo bench --bench made_lines -- LINES [WORDS [SPAN]] > made.jsonl`. A line has about WORDS
+//! words (default 80). Of 100 lines about 15 are near-duplicates (one word in 40 replaced), 5 are
+//! copies, and one belongs to a crowd of equal texts. Each SPAN lines have a crowd of their own
+//! (default: all lines have one), so that the number of pairs grows linearly with the lines.
 
 use std::io::{self, BufWriter, Write};
 
