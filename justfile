@@ -44,7 +44,7 @@ kill rounds="200":
 # Threads under a schedule explorer: that many schedules of each scenario, in each of three ways.
 # A build of its own; replaying a failure: docs/reports/CRASH_TESTS.md.
 schedules count="100" seed="1":
-    RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle NEARKIN_SCHEDULES={{count}} NEARKIN_SCHEDULES_SEED={{seed}} cargo test --lib schedules -- --nocapture
+    RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle NEARKIN_SCHEDULES={{count}} NEARKIN_SCHEDULES_SEED={{seed}} cargo test -p nearkin --lib schedules -- --nocapture
 
 # Every bit and every length of every file of a small index.
 damage:

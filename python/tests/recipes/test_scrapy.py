@@ -36,13 +36,19 @@ class Site(scrapy.Spider):
         yield from response.follow_all(css="a")
 
 process = CrawlerProcess({
-    "ITEM_PIPELINES": {"scrapy_copies.NearCopies": 300}, "NEARKIN_INDEX": sys.argv[2], "FEEDS": {sys.argv[3]: {"format":
-    "json"}}, "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0, "TELNETCONSOLE_ENABLED": False, "LOG_LEVEL": "WARNING",
+    "ITEM_PIPELINES": {"scrapy_copies.NearCopies": 300},
+    "NEARKIN_INDEX": sys.argv[2],
+    "FEEDS": {sys.argv[3]: {"format": "json"}},
+    "CONCURRENT_REQUESTS": 1,
+    "DOWNLOAD_DELAY": 0,
+    "TELNETCONSOLE_ENABLED": False,
+    "LOG_LEVEL": "WARNING",
 })
 crawler = process.create_crawler(Site)
 process.crawl(crawler)
 process.start()
-print(json.dumps({"copies": crawler.stats.get_value("nearkin/copies"), "kept": crawler.stats.get_value("item_scraped_count")}))
+told = {"copies": "nearkin/copies", "kept": "item_scraped_count"}
+print(json.dumps({name: crawler.stats.get_value(key) for name, key in told.items()}))
 """
 
 
