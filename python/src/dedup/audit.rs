@@ -94,14 +94,13 @@ pub(crate) fn audit_rows<'py>(
     let threads = parallel::threads(threads);
     let audit = engine(py, || Audit::new(&folder, &params, threshold, guard))?;
     let mut audit = audit.threads(threads).cancel_if(is_interrupted);
-    let sketcher = audit.sketcher();
+    let (sketcher, counts) = (audit.sketcher(), [removed.len(), kept.len()]);
     let (rows, counts, blank) = with_detailed(&removed, &sketcher, |make_removed| {
         with_detailed(&kept, &sketcher, |make_kept| {
             engine(py, || {
-                let count = kept.len();
-                let rows = Side::read(make_kept, count, threads, |all| audit.add_kept(all))?;
+                let [count, of_kept] = counts;
+                let rows = Side::read(make_kept, of_kept, threads, |all| audit.add_kept(all))?;
                 let kept = Side { make: make_kept, rows };
-                let count = removed.len();
                 let rows = Side::read(make_removed, count, threads, |all| audit.add_removed(all))?;
                 let removed = Side { make: make_removed, rows };
                 let (rows, counts) = judged(&audit, &removed, &kept, threads)?;
