@@ -7,8 +7,8 @@
 //! uses nothing of the winnower.
 //!
 //! ```text
-//! NEARKIN_CRASH_STATES=50000 NEARKIN_CRASH_SEED=1 cargo test --release --lib \
-//!     texts_are_there_whole -- --nocapture
+//! NEARKIN_CAMPAIGNS=long NEARKIN_CRASH_STATES=50000 NEARKIN_CRASH_SEED=1 \
+//!     cargo test --release --lib texts_are_there_whole -- --nocapture
 //! ```
 
 use super::super::{PassageIndex, PassageView, Prepared};
