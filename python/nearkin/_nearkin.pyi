@@ -789,8 +789,8 @@ class PassageIndex:
         ``threshold`` (default: that of the index). ``limit``, ``prefix``, ``after``, ``before`` and
         ``filter`` are about texts. All ``conditions``: see :class:`Readable`."""
     def pairs(self, **conditions: Unpack[_Conditions]) -> list[PassagePair]:
-        """All pairs of texts that share a run of words, those of the longest run first. Only for an
-        index of fingerprints (``Params.preset("quotes")``). ``prefix``, ``after``, ``before``, ``filter``,
+        """All pairs of texts that share a run of words, those of the longest run first. Only for an index
+        of fingerprints (``Params.preset("quotes")``). ``prefix``, ``after``, ``before``, ``filter``,
         ``contained`` (the larger of both shares), ``limit`` and ``deadline`` apply: see
         :class:`Readable`. Holds the words of all texts in memory, about 10 bytes a word."""
     def clusters(self, **conditions: Unpack[_Conditions]) -> list[list[Any]]:

@@ -9,6 +9,7 @@ from pyspark.sql import types as T
 
 from .. import Questions
 from . import _columns
+from ._work import check_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +36,7 @@ def marked(
     # Checked here, not in the first task.
     Questions(texts, share=share, words=words, params=params)
     _columns.field(df, text)
-    _columns.check_workers(df.sparkSession)
+    check_workers(df.sparkSession)
     of = {name: T.StringType() if name == "passage" else T.LongType() for name in EVIDENCE}
     kind = T.StructType([T.StructField(name, one) for name, one in of.items()])
     schema = T.StructType([*df.schema.fields, T.StructField(column, kind)])

@@ -7,8 +7,8 @@
 //! uses nothing of the winnower.
 //!
 //! ```text
-//! NEARKIN_CRASH_STATES=50000 NEARKIN_CRASH_SEED=1 cargo test --release --lib \
-//!     texts_are_there_whole -- --nocapture
+//! NEARKIN_CAMPAIGNS=long NEARKIN_CRASH_STATES=50000 NEARKIN_CRASH_SEED=1 \
+//!     cargo test --release --lib texts_are_there_whole -- --nocapture
 //! ```
 
 use super::super::{PassageIndex, PassageView, Prepared};
@@ -397,7 +397,7 @@ struct Figures {
     several: u64,
 }
 
-/// Cuts a script at every operation.
+/// Cuts a script at its operations.
 fn cut_everywhere(number: u64, figures: &mut Figures) {
     let steps = script(number);
     let mut seen = HashSet::new();
@@ -409,7 +409,8 @@ fn cut_everywhere(number: u64, figures: &mut Figures) {
         }
     };
     figures.scripts += 1;
-    for cut in 0.. {
+    // A short campaign cuts at every fifth operation.
+    for cut in (0..).step_by(campaign::step(5)) {
         let mut run = Run::new(number, cut);
         let whole = run.go(&steps);
         figures.cuts += 1;
