@@ -922,11 +922,15 @@ def dedup_params(
 
 def decide_in_order(signatures: Signatures, params: Params, *how: Any) -> Table:
     """Decides documents in order of preference, with parameters as they are: by the estimate, or if there
-    are `shingles` by these. Called by `nearkin.spark` for whole components."""
+    are `shingles`, by these; `exact` also compares candidates from below the threshold. `shingles` are
+    those of the distinct documents, and the number of its distinct document for each one. Called by
+    `nearkin.spark` for whole components."""
 
 def judge_in_order(texts: Any, params: Params, threshold: float, guard: str | None, *how: Any) -> Table:
-    """Judges documents that were dropped, and keeps those that `guard` protects. Called by
-    `nearkin.spark`."""
+    """Judges documents that were dropped, and keeps those that `guard` protects. Rows are in order of
+    preference: those that were dropped for one with other shingles, and those they were dropped for. `of`
+    is the row that a row was dropped for, -1 for one that is kept; `counts` are the shingles of the two,
+    and those that both have. Called by `nearkin.spark`."""
 
 def _is_null(object: Any) -> bool: ...
 def _table_of(fields: Any, columns: Any) -> Table: ...
