@@ -2,6 +2,8 @@
 //! that `NEARKIN_REMOVALS` names: a file of JSON lines for each corpus, and for each program and
 //! corpus the documents that it kept.
 
+#![expect(clippy::disallowed_methods, reason = "writes corpora, never an index")]
+
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -199,7 +199,7 @@ fn pipelines(seed: u64) -> nearkin::Result<Vec<Pipeline>> {
     for (program, setting, remade) in others {
         match program.version() {
             Some(version) => {
-                let name = setting.name.split(|char: char| char == ' ').next().unwrap_or_default();
+                let name = setting.name.split(' ').next().unwrap_or_default();
                 add(
                     format!("{name} {version}, {}", program.how()),
                     setting,
