@@ -51,7 +51,8 @@ class Nearkin:
         ``threshold``, ``limit``, ``contained``, ``prefix`` and the others.
         """
         stored = Reader(index) if isinstance(index, (str, Path)) else index
-        fields: dict[str, Any] = {"key": pl.String, "similarity": pl.Float64}
+        has_bytes = isinstance(next(iter(stored.keys()), None), bytes)
+        fields: dict[str, Any] = {"key": pl.Binary if has_bytes else pl.String, "similarity": pl.Float64}
         if conditions.get("contained") is not None:
             fields["contained"] = pl.Float64
         kind = pl.List(pl.Struct(fields))

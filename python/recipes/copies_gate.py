@@ -11,6 +11,7 @@ baseline (.nearkin-copies.json) names accepted pairs of paths: commit it.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,9 @@ from pathlib import Path
 def copies(pathspecs, threshold):
     """The pairs of tracked files of at least this similarity, compared exactly: (a, b, similarity)."""
     listed = subprocess.run(["git", "ls-files", "-z", "--", *pathspecs], check=True, stdout=subprocess.PIPE)
-    files = [name for name in listed.stdout.decode().split("\0") if Path(name).is_file()]
+    names = os.fsdecode(listed.stdout).split("\0")
+    # A symbolic link is no copy of its file.
+    files = [name for name in names if Path(name).is_file() and not Path(name).is_symlink()]
     with tempfile.TemporaryDirectory() as folder:
         index = f"{folder}/ix"
         create = ["nearkin", "create", index, "--for", "code", "--quiet"]

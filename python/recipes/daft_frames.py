@@ -1,7 +1,7 @@
 """Near-duplicates of a Daft data frame. Copy this file, and change what you need.
 
 ``pairs``, ``clusters`` and ``dedup`` give the answers of ``Index.pairs``, ``Index.clusters`` and
-``nearkin.dedup`` (of the rows sorted by key). Keys are strings; one that is null
+``nearkin.dedup(estimate=True)`` (of the rows sorted by key). Keys are strings; one that is null
 or occurs twice is an error.
 """
 

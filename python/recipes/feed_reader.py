@@ -41,8 +41,9 @@ def stories(feeds, **how):
             text = text_of(entry)
             if text.strip():
                 told = admit(entry.get("id") or entry.link, text, entry.get("title", ""), **how)
-                rejected = told["decision"] == "rejected"
-                yield entry, told["duplicates"][0]["key"] if rejected else None
+                if told["decision"] != "unchanged":
+                    rejected = told["decision"] == "rejected"
+                    yield entry, told["duplicates"][0]["key"] if rejected else None
 
 
 if __name__ == "__main__":

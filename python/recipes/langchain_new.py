@@ -1,7 +1,12 @@
 """LangChain: a transformer that lets through what is new, and drops what is stored already.
 
-    documents = NewDocuments("seen.nearkin").transform_documents(loader.load())
-    vectors.add_documents(documents)
+    new = NewDocuments("seen.nearkin")
+    documents = new.transform_documents(loader.load())
+    try:
+        vectors.add_documents(documents)
+    except BaseException:
+        new.forget(documents)  # else the next run takes them for stored
+        raise
 
 Place it before the embedding: each near-copy that is dropped is a vector less to pay for. The index
 survives the run, so tomorrow's crawl is compared with today's.
@@ -34,6 +39,11 @@ class NewDocuments(BaseDocumentTransformer):
             decisions = index.admit(keys, texts, reject=self.reject)["decision"]
         known = {"rejected", "unchanged"}
         return [document for document, told in zip(documents, decisions, strict=True) if told not in known]
+
+    def forget(self, documents):
+        """Removes documents that were passed on, because the next step did not store them."""
+        with nk.Index(self.path, self.params, shared=True) as index:
+            index.remove([key_of(document) for document in documents])
 
 
 def key_of(document):

@@ -1,7 +1,7 @@
 """Near-duplicates of a dataset of Ray Data. Copy this file, and change what you need.
 
 ``pairs``, ``clusters`` and ``dedup`` give the answers of ``Index.pairs``, ``Index.clusters`` and
-``nearkin.dedup`` (of the rows sorted by key). A key that is null or occurs twice is an error.
+``nearkin.dedup(estimate=True)`` (of the rows sorted by key). A key that is null or occurs twice is an error.
 """
 
 import pyarrow as pa

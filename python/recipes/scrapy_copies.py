@@ -26,19 +26,22 @@ class NearCopies:
     def from_crawler(cls, crawler):
         return cls(crawler.settings, crawler.stats)
 
-    def open_spider(self):
+    def open_spider(self, spider=None):
         params = nk.Params(threshold=min(self.reject, 0.8))
         # An item is not acknowledged to anybody: a millisecond of sync for each would buy nothing.
         self.index = nk.Index(self.path, params, durability="os")
 
-    def close_spider(self):
+    def close_spider(self, spider=None):
         self.index.close()
 
-    def process_item(self, item):
+    def process_item(self, item, spider=None):
         fields = ItemAdapter(item)
-        [told] = self.index.admit([fields["url"]], [fields[self.field]], reject=self.reject)
+        url, text = fields.get("url"), fields.get(self.field)
+        if not url or not text:
+            return item
+        [told] = self.index.admit([url], [text], reject=self.reject)
         _, decision, like, similarity = told
         if decision == "rejected":
             self.stats.inc_value("nearkin/copies")
-            raise DropItem(f"{fields['url']} is a near-copy of {like} ({similarity:.2f})")
+            raise DropItem(f"{url} is a near-copy of {like} ({similarity:.2f})")
         return item

@@ -99,9 +99,17 @@ def test_groups_are_judged_each_for_itself():
     assert told == [False, True, False]
 
 
-def test_a_column_without_rows_or_without_texts():
+def test_keys_that_are_bytes_stay_bytes(frame, tmp_path):
+    with nk.Index(tmp_path / "ix", nk.Params(0.5), keys="bytes") as index:
+        index.add([b"\xff"], [TEXTS[0]])
+        told = frame.select(TEXT.similar(index))["text"].to_list()
+    assert told[0] == [{"key": b"\xff", "similarity": 1.0}] and told[1] == []
+
+
+def test_a_column_without_rows_or_without_texts(tmp_path):
     none = pl.DataFrame({"text": []}, schema={"text": pl.String})
-    for told in (TEXT.sketch(), TEXT.copies(), TEXT.cluster()):
+    nk.Index(tmp_path / "ix", nk.Params(0.5)).close()
+    for told in (TEXT.sketch(), TEXT.copies(), TEXT.cluster(), TEXT.similar(tmp_path / "ix")):
         assert none.select(told).height == 0
     with pytest.raises(Exception, match="(?i)text|str"):
         pl.DataFrame({"text": [1, 2]}).select(TEXT.sketch())

@@ -304,7 +304,7 @@ impl Judge {
             _ => Judgement::Unlike,
         };
         if self.pairs_only {
-            return Ok(apart);
+            return Ok(best.map_or(apart, Judgement::CopyOf));
         }
         let Some(document) = self.get(rank, fetch)? else { return Ok(Judgement::Unlike) };
         if let Some(best) = self.find(&document, of.unwrap_or(rank), best, fetch)? {

@@ -36,6 +36,8 @@ def marked(
     # Checked here, not in the first task.
     Questions(texts, share=share, words=words, params=params)
     _columns.field(df, text)
+    if column in df.columns:
+        raise ValueError(f"there is a column {column!r} already: column= names another one")
     check_workers(df.sparkSession)
     of = {name: T.StringType() if name == "passage" else T.LongType() for name in EVIDENCE}
     kind = T.StructType([T.StructField(name, one) for name, one in of.items()])

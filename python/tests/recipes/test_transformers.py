@@ -29,6 +29,10 @@ def test_langchain_passes_on_what_is_new(tmp_path):
     again = NewDocuments(str(tmp_path / "seen"))
     kept = again.transform_documents(documents_of_langchain([("a", FERRY), ("x", BREAD + "!"), ("e", BRIDGE)]))
     assert [document.metadata["source"] for document in kept] == ["e"]
+    # The next step failed: the document passes again.
+    assert again.transform_documents(kept) == []
+    again.forget(kept)
+    assert again.transform_documents(kept) == kept
 
 
 def test_langchain_replaces_a_document_with_an_id(tmp_path):
@@ -56,3 +60,29 @@ def test_llamaindex_ingests_what_is_new(tmp_path):
 
     assert ingested([("a", FERRY), ("b", FERRY.title()), ("c", BREAD)]) == ["a", "c"]
     assert ingested([("a", FERRY), ("c", BRIDGE), ("d", BRIDGE + "!")]) == ["c"]
+
+
+def test_llamaindex_forgets_what_a_later_step_did_not_store(tmp_path):
+    pytest.importorskip("llama_index.core", reason="no llama-index-core")
+    from llama_index.core.ingestion import IngestionPipeline
+    from llama_index.core.schema import Document, TransformComponent
+    from llamaindex_new import NewNodes
+
+    class Embedding(TransformComponent):
+        fails: bool
+
+        def __call__(self, nodes, **_):
+            if self.fails:
+                raise OSError("no network")
+            return nodes
+
+    def ingested(fails):
+        new = NewNodes(path=str(tmp_path / "seen"))
+        pipeline = IngestionPipeline(transformations=[new, Embedding(fails=fails)], disable_cache=True)
+        try:
+            return [node.node_id for node in pipeline.run(documents=[Document(id_="a", text=FERRY)])]
+        except OSError:
+            new.forget()
+            return None
+
+    assert [ingested(True), ingested(False), ingested(False)] == [None, ["a"], []]
