@@ -20,7 +20,9 @@ fn made(state: &mut u64) -> Made {
     let (mut kept, mut removed) = (Vec::new(), Vec::new());
     for _ in 0..60 {
         let mut words: Vec<usize> = (0..10 + below(30)).map(|_| below(100_000)).collect();
-        let text = |words: &[usize]| words.iter().map(|word| format!("w{word} ")).collect();
+        let text = |words: &[usize]| {
+            words.iter().map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
+        };
         kept.push(text(&words));
         for _ in 0..below(4) {
             let count = words.len();
@@ -31,9 +33,9 @@ fn made(state: &mut u64) -> Made {
         }
     }
     for number in 0..60 {
-        let form: String = (0..30).map(|word| format!("form{word} ")).collect();
+        let form: Vec<_> = (0..30).map(|word| format!("form{word}")).collect();
         let all = if number % 3 == 0 { &mut kept } else { &mut removed };
-        all.push(format!("{form}{} {}", below(1_000), below(1_000)));
+        all.push(format!("{} {} {}", form.join(" "), below(1_000), below(1_000)));
     }
     Made { kept, removed }
 }

@@ -198,7 +198,11 @@ fn decisions(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Audit", &audit);
     printed.add("AuditRow", &AuditRow::Kept(0));
     let fetch = &mut |rows: &[AuditRow]| Ok(rows.iter().map(|_| copy(0)).collect());
-    let counts = audit.run(fetch, &mut |one| Ok(printed.add("Audited", &one))).unwrap();
+    let audited = &mut |one| {
+        printed.add("Audited", &one);
+        Ok(())
+    };
+    let counts = audit.run(fetch, audited).unwrap();
     printed.add("AuditCounts", &counts);
     let fetch = &mut |_: &[u8]| Ok(Some(copy(0)));
     printed.add("Verified", &against.find_exactly(&copy(0), fetch).unwrap());
