@@ -5,7 +5,7 @@
 //! `../shared/data`), plants quotations, and writes the tables of `docs/reports/FINGERPRINTS.md`.
 //! `NEARKIN_TEXTS=1000000` measures an index of so many texts alone, and writes no page.
 
-#![expect(clippy::print_stdout, reason = "a program for people prints")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people prints")]
 
 #[path = "support/mod.rs"]
 mod support;
