@@ -126,7 +126,7 @@ fn judged(
 ) -> nearkin::Result<(Vec<JudgedRow>, AuditCounts)> {
     let mut rows = Vec::with_capacity(removed.rows.len());
     let mut fetch = |asked: &[AuditRow]| {
-        let rows = in_parts(threads, asked.len(), ROWS_OF_A_PART, |range| {
+        let made = in_parts(threads, asked.len(), ROWS_OF_A_PART, |range| {
             let document = |row: &AuditRow| match row {
                 AuditRow::Kept(number) => kept.document(*number),
                 AuditRow::Removed(number) => removed.document(*number),
