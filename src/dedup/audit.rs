@@ -357,7 +357,6 @@ impl Audit {
             index,
             side,
             least: if side == 0 { 0.0 } else { self.threshold },
-            searched: if side == 0 { self.threshold.min(SEARCHED) } else { self.threshold },
             threads: self.threads,
             stopping: self.stopping.clone(),
             cache: Cache::default(),

@@ -50,8 +50,6 @@ pub(super) struct NearestSearch<'a> {
     pub(super) side: u64,
     /// The minimum similarity.
     pub(super) least: f64,
-    /// The similarity from which on hardly any document is missed.
-    pub(super) searched: f64,
     pub(super) threads: usize,
     pub(super) stopping: Conditions<'static>,
     pub(super) cache: Cache,
@@ -150,8 +148,8 @@ impl NearestSearch<'_> {
         };
         let parts: Vec<Vec<Signature>> = all.chunks(part).map(signatures).collect();
         let params = self.index.params();
-        let error = params.standard_error(params.equal_rows_min(self.searched));
-        let low = Alike::similar((self.searched - ERRORS * error).max(0.0));
+        let error = params.standard_error(params.equal_rows_min(self.least));
+        let low = Alike::similar((self.least - ERRORS * error).max(0.0));
         // One more shows whether there are others. A removed document also finds itself.
         let conditions = self.stopping.clone().alike(low).limit(limit + 2);
         let conditions = conditions.max_candidates(COMPARED_MAX);
