@@ -162,7 +162,9 @@ fn what_is_missed_is_what_the_bands_miss() {
         };
         let (found, counts) = audited(&made, Guard::None, 1, false).unwrap();
         let is_it = |one: &&Audited| {
-            one.kept.is_some_and(|kept| kept.of == one.row && kept.similarity.total_cmp(&similarity).is_eq())
+            one.kept.is_some_and(|kept| {
+                kept.of == one.row && kept.similarity.total_cmp(&similarity).is_eq()
+            })
         };
         let missed = 200 - found.iter().filter(is_it).count();
         let expected = 200.0 * (1.0 - params.candidate_probability(similarity));
