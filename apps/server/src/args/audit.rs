@@ -15,7 +15,7 @@ use nearkin_kit::args::values::guard;
 /// filled-in forms. Each similarity that is shown is exact; docs/guide/AUDIT.md says what the
 /// search may miss.
 ///
-/// Rows are copied to a work folder in TMPDIR, with about 650 bytes for each beside its text, so
+/// Rows are copied to a work folder in TMPDIR, with about 600 bytes for each beside its text, so
 /// any number of them can be judged. Nothing but --page and --list is written.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin audit [OPTIONS] <REMOVED>... --kept <KEPT>\n       \
