@@ -20,7 +20,9 @@ fn made(state: &mut u64) -> Made {
     let (mut kept, mut removed) = (Vec::new(), Vec::new());
     for _ in 0..60 {
         let mut words: Vec<usize> = (0..10 + below(30)).map(|_| below(100_000)).collect();
-        let text = |words: &[usize]| words.iter().map(|word| format!("w{word} ")).collect();
+        let text = |words: &[usize]| -> String {
+            words.iter().map(|word| format!("w{word} ")).collect::<Vec<_>>().concat()
+        };
         kept.push(text(&words));
         for _ in 0..below(4) {
             let count = words.len();
@@ -31,7 +33,7 @@ fn made(state: &mut u64) -> Made {
         }
     }
     for number in 0..60 {
-        let form: String = (0..30).map(|word| format!("form{word} ")).collect();
+        let form = (0..30).map(|word| format!("form{word} ")).collect::<Vec<_>>().concat();
         let all = if number % 3 == 0 { &mut kept } else { &mut removed };
         all.push(format!("{form}{} {}", below(1_000), below(1_000)));
     }
@@ -154,7 +156,7 @@ fn what_is_missed_is_what_the_bands_miss() {
     for (words, shared, missed_max) in [(30, 20, 2), (35, 20, 18), (39, 18, 75)] {
         let similarity = f64::from(shared) / f64::from(2 * words - shared);
         let text = |pair: u32, from: u32| -> String {
-            (from..from + words).map(|word| format!("p{pair}w{word} ")).collect()
+            (from..from + words).map(|word| format!("p{pair}w{word} ")).collect::<Vec<_>>().concat()
         };
         let made = Made {
             kept: (0..200).map(|pair| text(pair, 0)).collect(),

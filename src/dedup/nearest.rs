@@ -102,7 +102,8 @@ impl NearestSearch<'_> {
         rows: &[u64],
         fetch: &mut FetchRows<'_>,
     ) -> Result<Vec<Nearest>> {
-        let documents = self.documents(rows.iter().map(|row| row | REMOVED).collect(), fetch)?;
+        let numbers: Vec<u64> = rows.iter().map(|row| row | REMOVED).collect();
+        let documents = self.documents(&numbers, fetch)?;
         let looking = rows.iter().zip(documents).map(|(row, one)| Looking::new(*row, one));
         let mut all: Vec<Looking> = looking.collect();
         self.look_up(all.iter_mut().collect(), CANDIDATES)?;
@@ -145,7 +146,8 @@ impl NearestSearch<'_> {
         fetch: &mut FetchRows<'_>,
     ) -> Result<()> {
         let ranks = all.iter().flat_map(|one| one.next(step));
-        let documents = self.documents(ranks.map(|rank| rank | self.side).collect(), fetch)?;
+        let numbers: Vec<u64> = ranks.map(|rank| rank | self.side).collect();
+        let documents = self.documents(&numbers, fetch)?;
         let (mut parts, mut rest) = (Vec::with_capacity(all.len()), &documents[..]);
         for one in all.iter() {
             let (own, others) = rest.split_at(one.next(step).count());
@@ -165,7 +167,7 @@ impl NearestSearch<'_> {
     /// Documents by their numbers in the cache; all that it lacks are fetched at once.
     fn documents(
         &mut self,
-        numbers: Vec<u64>,
+        numbers: &[u64],
         fetch: &mut FetchRows<'_>,
     ) -> Result<Vec<Arc<Original>>> {
         if self.stopping.stop.is_due() {
@@ -174,7 +176,7 @@ impl NearestSearch<'_> {
         // The cache may drop some of them before the last one comes.
         let mut all: HashMap<u64, Arc<Original>, RandomState> = HashMap::default();
         let mut missing = Vec::new();
-        for number in &numbers {
+        for number in numbers {
             match self.cache.cached(*number) {
                 Some(document) => drop(all.insert(*number, document)),
                 None => missing.push(*number),
