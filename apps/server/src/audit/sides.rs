@@ -96,9 +96,10 @@ pub(super) fn read(args: &Audit, fields: &Fields, audit: &mut Auditor) -> Result
         ));
     }
     let mut same_keys = 0;
-    let (paths, what) = match is_all {
-        true => (&args.all, "reading input rows"),
-        false => (&args.removed, "reading removed rows"),
+    let (paths, what) = if is_all {
+        (&args.all, "reading input rows")
+    } else {
+        (&args.removed, "reading removed rows")
     };
     let takes = |row: &SideRow| {
         let stays = names.name(row).and_then(|name| names.counts.get_mut(&name));
