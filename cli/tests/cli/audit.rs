@@ -174,7 +174,7 @@ fn sets_are_judged_too() {
     scratch.ok(&format!("{command} --guard none"));
     // Without keys, sets are told by their items, in any order and each as often as it is there.
     let bare = |items: &[&str]| -> String {
-        items.iter().map(|items| format!("{{\"items\":[{items}]}}\n")).collect()
+        items.iter().map(|items| format!("{{\"items\":[{items}]}}\n")).collect::<Vec<_>>().concat()
     };
     scratch.write("all.jsonl", bare(&["1,2", "\"a\",\"b\"", "2,1", "\"a,b\"", "5,6,7"]));
     scratch.write("kept.jsonl", bare(&["2,1", "\"b\",\"a\""]));
@@ -228,7 +228,7 @@ fn a_signal_ends_it_and_leaves_nothing() {
     // The first row of the list has come, and more than a pipe holds is still to come.
     let mut child = start("audit - --kept kept.jsonl --list /dev/stdout --page page");
     let row = REMOVED.lines().next().unwrap();
-    let rows: String = (0..20_000).map(|_| format!("{row}\n")).collect();
+    let rows = format!("{row}\n").repeat(20_000);
     child.stdin.take().unwrap().write_all(rows.as_bytes()).unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     signal(child.id(), "-INT");
