@@ -39,8 +39,8 @@ const NONE: u64 = u64::MAX;
 /// removals can only be too high, by that share.
 ///
 /// Signatures lie in a folder, with some 600 bytes for each document. Memory: 40 bytes for each
-/// removed document, 8 for each kept one, 64 more for each removed one that is similar but not equal
-/// to a kept one, and up to 256 MiB of documents and counts.
+/// removed document, 8 for each kept one, 64 more for each removed one that is similar, but not
+/// equal to a kept one, and up to 256 MiB of documents and counts.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {

@@ -41,12 +41,12 @@ impl Side<'_> {
         let mut rows = Vec::with_capacity(count);
         for begin in (0..count).step_by(ROWS) {
             let end = count.min(begin + ROWS);
-            let parts = in_parts(threads, end - begin, ROWS_OF_A_PART, |range| {
+            let all = in_parts(threads, end - begin, ROWS_OF_A_PART, |range| {
                 let one = |row| Ok((row, make(row)?));
                 range.map(|row| one(begin + row)).collect::<nearkin::Result<Vec<_>>>()
             });
             let mut signatures = Vec::new();
-            for (row, document) in parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?.concat() {
+            for (row, document) in all.into_iter().collect::<nearkin::Result<Vec<_>>>()?.concat() {
                 if let Some(document) = document {
                     rows.push(row);
                     signatures.push(document.signature().clone());
