@@ -68,6 +68,9 @@ def test_tables_and_what_has_nothing_to_compare():
     assert (nothing.removed, nothing.wrong, len(nothing.rows)) == (0, 0, 0)
     sets = nk.audit([{"a", "b"}], [{"a", "b", "c"}], params=nk.Params(shingles="items"))
     assert sets.rows["similarity"] == [2 / 3]
+    for guard in ["rare", "never"]:
+        with pytest.raises(nk.InvalidError):
+            nk.audit([{"a"}], [{"a"}], params=nk.Params(shingles="items"), guard=guard)
 
 
 def test_the_guard_says_what_sets_a_pair_apart():

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::cache::Cache;
-use super::nearest::{FetchRows, Nearest, NearestSearch, REMOVED, by_numbers};
+use super::nearest::{FetchRows, Nearest, NearestSearch, REMOVED, SHINGLES_MAX, by_numbers};
 use super::{Duplicate, Evidence};
 use crate::{
     Apart, Batch, Conditions, Error, Guard, Index, Judge, Judgement, Options, Params,
@@ -24,8 +24,6 @@ const ROWS_MIN: usize = 3;
 const HASHES: usize = 192;
 /// Number of documents that are judged together.
 const TOGETHER: usize = small!(audit::TOGETHER, 1_024);
-/// Number of shingles at which no further document is judged with others.
-const SHINGLES_MAX: u64 = 2 << 20;
 /// The number of no document.
 const NONE: u64 = u64::MAX;
 
@@ -40,8 +38,9 @@ const NONE: u64 = u64::MAX;
 /// ever, and a pair below 0.5 more often ([`Params::candidate_probability`]). So a count of wrong
 /// removals can only be too high, by that share.
 ///
-/// Signatures lie in a folder. Memory: 40 bytes for each removed document, 64 more for each one
-/// that is similar but not equal to a kept one, and up to 256 MiB of documents and counts.
+/// Signatures lie in a folder, with some 600 bytes for each document. Memory: 40 bytes for each
+/// removed document, 8 for each kept one, 64 more for each removed one that is similar, but not
+/// equal to a kept one, and up to 256 MiB of documents and counts.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -83,8 +82,8 @@ const NONE: u64 = u64::MAX;
 pub struct Audit {
     kept: Index,
     removed: Index,
-    kept_count: u64,
-    /// The number of shingles of each removed document.
+    /// The number of shingles of each kept, and of each removed document.
+    kept_shingles: Vec<u32>,
     shingles: Vec<u32>,
     threshold: f64,
     guard: Guard,
@@ -168,7 +167,7 @@ impl AuditCounts {
 impl std::fmt::Debug for Audit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("Audit");
-        debug.field("kept", &self.kept_count).field("removed", &self.shingles.len());
+        debug.field("kept", &self.kept_shingles.len()).field("removed", &self.shingles.len());
         debug.field("threshold", &self.threshold).finish_non_exhaustive()
     }
 }
@@ -222,7 +221,7 @@ impl Audit {
         Ok(Self {
             kept: open("kept", params)?,
             removed: open("removed", &chains)?,
-            kept_count: 0,
+            kept_shingles: Vec::new(),
             shingles: Vec::new(),
             threshold,
             guard,
@@ -255,9 +254,7 @@ impl Audit {
     ///
     /// `Mismatch` (signatures made with other parameters), `Io`.
     pub fn add_kept(&mut self, signatures: &[Signature]) -> Result<()> {
-        add(&self.kept, self.kept_count, signatures)?;
-        self.kept_count += signatures.len() as u64;
-        Ok(())
+        add(&self.kept, &mut self.kept_shingles, signatures)
     }
 
     /// Adds documents that were removed; their numbers go on from those before, from 0.
@@ -266,9 +263,7 @@ impl Audit {
     ///
     /// Those of [`Audit::add_kept`].
     pub fn add_removed(&mut self, signatures: &[Signature]) -> Result<()> {
-        add(&self.removed, self.shingles.len() as u64, signatures)?;
-        self.shingles.extend(signatures.iter().map(Signature::shingle_count));
-        Ok(())
+        add(&self.removed, &mut self.shingles, signatures)
     }
 
     /// Judges all removed documents, and calls `audited` with each of them, in order.
@@ -296,7 +291,8 @@ impl Audit {
         }
         let apart = self.apart(&found, fetch)?;
         let mut apart = apart.into_iter().peekable();
-        let mut counts = AuditCounts { kept: self.kept_count, ..AuditCounts::default() };
+        let mut counts =
+            AuditCounts { kept: self.kept_shingles.len() as u64, ..AuditCounts::default() };
         counts.wrong = self.thresholds();
         let mut search = self.search(&self.removed, REMOVED);
         for rows in self.parts() {
@@ -352,12 +348,12 @@ impl Audit {
     }
 
     /// A search of one side.
-    fn search<'a>(&self, index: &'a Index, side: u64) -> NearestSearch<'a> {
+    fn search<'a>(&'a self, index: &'a Index, side: u64) -> NearestSearch<'a> {
         NearestSearch {
             index,
             side,
+            shingles: if side == 0 { &self.kept_shingles } else { &self.shingles },
             least: if side == 0 { 0.0 } else { self.threshold },
-            searched: if side == 0 { self.threshold.min(SEARCHED) } else { self.threshold },
             threads: self.threads,
             stopping: self.stopping.clone(),
             cache: Cache::default(),
@@ -406,8 +402,12 @@ impl FoundRow {
     }
 }
 
-fn add(index: &Index, first: u64, signatures: &[Signature]) -> Result<()> {
-    let numbered = (first..).zip(signatures);
+fn add(index: &Index, shingles: &mut Vec<u32>, signatures: &[Signature]) -> Result<()> {
+    let numbered = (shingles.len() as u64..).zip(signatures);
     let batch = numbered.fold(Batch::new(), |batch, (number, one)| batch.insert(number, one));
-    if batch.is_empty() { Ok(()) } else { index.write(batch).map(drop) }
+    if !batch.is_empty() {
+        index.write(batch)?;
+    }
+    shingles.extend(signatures.iter().map(Signature::shingle_count));
+    Ok(())
 }

@@ -1,11 +1,13 @@
 //! The most similar documents of an index, by their shingles: candidates in order of their
 //! estimates, until none of the rest can be more similar.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cache::Cache;
 use super::parts::in_parts;
 use super::{Duplicate, KeptCandidate, cancelled};
+use crate::keyed::RandomState;
 use crate::{Alike, Answer, Conditions, Error, Index, Original, Result, Signature};
 
 /// Number of candidates of a document that are looked up; more only if all of these may be the most
@@ -17,6 +19,8 @@ const CANDIDATES_MAX: usize = small!(nearest::CANDIDATES_MAX, 256);
 const COMPARED_MAX: usize = 1 << 15;
 /// Number of candidates that are fetched at a time, after the first one.
 const STEP: usize = 8;
+/// Number of shingles of documents at which no further one is fetched with others.
+pub(super) const SHINGLES_MAX: u64 = small!(nearest::SHINGLES_MAX, 2 << 20);
 /// The true similarity is presumed to lie within this many standard errors of the estimate.
 const ERRORS: f64 = 4.0;
 
@@ -48,10 +52,10 @@ pub(super) struct NearestSearch<'a> {
     pub(super) index: &'a Index,
     /// The side that is searched: 0, or `REMOVED`. A removed document does not find itself.
     pub(super) side: u64,
+    /// The number of shingles of each document of this side.
+    pub(super) shingles: &'a [u32],
     /// The minimum similarity.
     pub(super) least: f64,
-    /// The similarity from which on hardly any document is missed.
-    pub(super) searched: f64,
     pub(super) threads: usize,
     pub(super) stopping: Conditions<'static>,
     pub(super) cache: Cache,
@@ -98,26 +102,18 @@ impl NearestSearch<'_> {
         rows: &[u64],
         fetch: &mut FetchRows<'_>,
     ) -> Result<Vec<Nearest>> {
-        let documents = self.documents(rows.iter().map(|row| row | REMOVED).collect(), fetch)?;
+        let numbers: Vec<u64> = rows.iter().map(|row| row | REMOVED).collect();
+        let documents = self.documents(&numbers, fetch)?;
         let looking = rows.iter().zip(documents).map(|(row, one)| Looking::new(*row, one));
         let mut all: Vec<Looking> = looking.collect();
         self.look_up(all.iter_mut().collect(), CANDIDATES)?;
         let mut step = 1;
         while all.iter().any(|one| !one.is_done) {
-            let ranks = all.iter().flat_map(|one| one.next(step));
-            let documents = self.documents(ranks.map(|rank| rank | self.side).collect(), fetch)?;
-            let (mut parts, mut rest) = (Vec::with_capacity(all.len()), &documents[..]);
-            for one in &all {
-                let (own, others) = rest.split_at(one.next(step).count());
-                parts.push((one, own));
+            let mut rest = &mut all[..];
+            while !rest.is_empty() {
+                let (together, others) = rest.split_at_mut(self.count_together(rest, step));
+                self.compare(together, step, fetch)?;
                 rest = others;
-            }
-            let compare = |part: &(&Looking, &[Arc<Original>])| part.0.better(part.1, self.least);
-            let best = in_parts(self.threads, &parts, compare);
-            for (one, best) in all.iter_mut().zip(best) {
-                one.compared = one.candidates.len().min(one.compared + step);
-                one.best = best;
-                one.is_done |= !self.goes_on(one);
             }
             let is_short =
                 |one: &&mut Looking| !one.is_done && one.compared == one.candidates.len();
@@ -128,18 +124,76 @@ impl NearestSearch<'_> {
         Ok(all.iter().map(found).collect())
     }
 
-    /// Documents by their numbers in the cache, which fetches those that it lacks.
+    /// The number of these whose next candidates fit into memory together, at least 1.
+    fn count_together(&self, all: &[Looking], step: usize) -> usize {
+        let shingles = |rank: u64| {
+            usize::try_from(rank).ok().and_then(|rank| self.shingles.get(rank)).map_or(0, |n| *n)
+        };
+        let mut sum = 0;
+        let fits = |one: &&Looking| {
+            let fits = sum < SHINGLES_MAX;
+            sum += one.next(step).map(|rank| u64::from(shingles(rank))).sum::<u64>();
+            fits
+        };
+        all.iter().take_while(fits).count()
+    }
+
+    /// Compares each of these with its next candidates.
+    fn compare(
+        &mut self,
+        all: &mut [Looking],
+        step: usize,
+        fetch: &mut FetchRows<'_>,
+    ) -> Result<()> {
+        let ranks = all.iter().flat_map(|one| one.next(step));
+        let numbers: Vec<u64> = ranks.map(|rank| rank | self.side).collect();
+        let documents = self.documents(&numbers, fetch)?;
+        let (mut parts, mut rest) = (Vec::with_capacity(all.len()), &documents[..]);
+        for one in all.iter() {
+            let (own, others) = rest.split_at(one.next(step).count());
+            parts.push((one, own));
+            rest = others;
+        }
+        let compare = |part: &(&Looking, &[Arc<Original>])| part.0.better(part.1, self.least);
+        let best = in_parts(self.threads, &parts, compare);
+        for (one, best) in all.iter_mut().zip(best) {
+            one.compared = one.candidates.len().min(one.compared + step);
+            one.best = best;
+            one.is_done |= !self.goes_on(one);
+        }
+        Ok(())
+    }
+
+    /// Documents by their numbers in the cache; all that it lacks are fetched at once.
     fn documents(
         &mut self,
-        numbers: Vec<u64>,
+        numbers: &[u64],
         fetch: &mut FetchRows<'_>,
     ) -> Result<Vec<Arc<Original>>> {
         if self.stopping.stop.is_due() {
             return Err(cancelled());
         }
-        self.cache.fetch(numbers.clone(), &mut |numbers| by_numbers(numbers, fetch))?;
-        let fetch = &mut |number| Ok(by_numbers(&[number], fetch)?.pop().flatten());
-        numbers.into_iter().map(|number| self.cache.get(number, fetch)).collect()
+        // The cache may drop some of them before the last one comes.
+        let mut all: HashMap<u64, Arc<Original>, RandomState> = HashMap::default();
+        let mut missing = Vec::new();
+        for number in numbers {
+            match self.cache.cached(*number) {
+                Some(document) => drop(all.insert(*number, document)),
+                None => missing.push(*number),
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        if !missing.is_empty() {
+            for (number, document) in missing.iter().zip(by_numbers(&missing, fetch)?) {
+                let Some(document) = document.map(Arc::new) else { continue };
+                self.cache.put(*number, Arc::clone(&document));
+                all.insert(*number, document);
+            }
+        }
+        let lacks = || Error::invalid("fetch returned no document for a row");
+        let of = |number: &u64| all.get(number).map(Arc::clone).ok_or_else(lacks);
+        numbers.iter().map(of).collect()
     }
 
     /// Looks up this number of candidates for each.
@@ -150,8 +204,8 @@ impl NearestSearch<'_> {
         };
         let parts: Vec<Vec<Signature>> = all.chunks(part).map(signatures).collect();
         let params = self.index.params();
-        let error = params.standard_error(params.equal_rows_min(self.searched));
-        let low = Alike::similar((self.searched - ERRORS * error).max(0.0));
+        let error = params.standard_error(params.equal_rows_min(self.least));
+        let low = Alike::similar((self.least - ERRORS * error).max(0.0));
         // One more shows whether there are others. A removed document also finds itself.
         let conditions = self.stopping.clone().alike(low).limit(limit + 2);
         let conditions = conditions.max_candidates(COMPARED_MAX);

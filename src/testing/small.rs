@@ -118,6 +118,7 @@ table! {
     nearest {
         CANDIDATES: usize = 3;
         CANDIDATES_MAX: usize = 20;
+        SHINGLES_MAX: u64 = 200;
     }
     options {
         TINY_BYTES_MAX: u64 = 0;

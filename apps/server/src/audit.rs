@@ -25,6 +25,7 @@ use crate::args::audit::Audit;
 use crate::report::check_page;
 use nearkin_input::fields::Fields;
 use nearkin_input::files;
+use nearkin_input::raw::STDIN;
 use nearkin_kit::args::lines::LinesGiven;
 use nearkin_kit::args::params::THRESHOLD_DEFAULT;
 use nearkin_kit::ended::Ended;
@@ -49,20 +50,19 @@ const APART: usize = 10;
 pub fn run(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     nearkin_kit::threads::start_pool()?;
-    check_outputs(args)?;
+    check_files(args)?;
     let (params, threshold) = params(args)?;
     let fields = fields(args, &params)?;
-    let guard = match (&args.items_field, args.guard) {
-        (Some(_), _) => Guard::None,
-        (None, given) => given.unwrap_or_else(|| Guard::for_params(&params)),
-    };
+    let guard = guard(args, &params)?;
+    // Before the work: a path that cannot be written to must not cost all results.
+    let mut list = args.list.as_deref().map(Target::create).transpose()?;
+    let page = args.page.as_deref().map(Target::create).transpose()?;
     let scratch = Scratch::folder()?;
     let mut auditor = Auditor::new(scratch.path().join("audit"), &params, threshold, guard)?
         .threads(rayon::current_num_threads())
         .cancel_if(interrupt::came);
     let sides = sides::read(args, &fields, &mut auditor)?;
     let reading = Reading::new(auditor.sketcher(), fields);
-    let mut list = args.list.as_deref().map(Target::create).transpose()?;
     let mut worst = Worst::default();
     let failure = RefCell::new(None);
     let mut audited = |row: Audited| {
@@ -80,10 +80,10 @@ pub fn run(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
         list.finish()?;
     }
     let report = AuditReport { params: &params, args, threshold, counts, sides: &sides.counts };
-    if let Some(path) = &args.page {
-        let mut page = Target::create(path)?;
+    if let Some(mut page) = page {
         let html = page::html(&report, &shown)?;
-        page.write_all(html.as_bytes()).map_err(|error| Failure::writing(path, &error))?;
+        let written = page.write_all(html.as_bytes());
+        written.map_err(|error| Failure::writing(page.path(), &error))?;
         page.finish()?;
     }
     report.print(&shown, &reading, output)?;
@@ -179,6 +179,18 @@ fn params(args: &Audit) -> Result<(Params, f64), Failure> {
     Ok((params, threshold))
 }
 
+/// What may set similar rows apart. Sets have no words: there, nothing does.
+fn guard(args: &Audit, params: &Params) -> Result<Guard, Failure> {
+    match (&args.items_field, args.guard) {
+        (None, given) => Ok(given.unwrap_or_else(|| Guard::for_params(params))),
+        (_, None | Some(Guard::None)) => Ok(Guard::None),
+        _ => Err(Failure::new(
+            "--guard does nothing with --items-field",
+            "leave --guard or --items-field out",
+        )),
+    }
+}
+
 fn fields(args: &Audit, params: &Params) -> Result<Fields, Failure> {
     let lines = LinesGiven {
         jsonl: args.kept.clone(),
@@ -190,11 +202,21 @@ fn fields(args: &Audit, params: &Params) -> Result<Fields, Failure> {
     Ok(lines.fields(params)?.with_key_optional())
 }
 
-/// Fails if an output file is an input, or a file that this command did not write.
-fn check_outputs(args: &Audit) -> Result<(), Failure> {
+/// Fails if stdin is given more than once, and if an output file is an input, the other output, or
+/// a file that this command did not write.
+fn check_files(args: &Audit) -> Result<(), Failure> {
     let mut inputs: Vec<PathBuf> = Vec::new();
     for given in [&args.removed, &args.kept, &args.all] {
         inputs.extend(shards::expand(given)?);
+    }
+    if inputs.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
+        return Err(Failure::new("stdin (`-`) is given more than once", "give it once"));
+    }
+    if let (Some(page), Some(list)) = (&args.page, &args.list)
+        && files::are_same(page, list)
+    {
+        let message = format!("--page and --list are one file, {}", page.display());
+        return Err(Failure::new(message, "write them to two files"));
     }
     for path in [&args.page, &args.list].into_iter().flatten() {
         if inputs.iter().any(|input| files::are_same(input, path)) {

@@ -20,6 +20,7 @@ use nearkin::{Comparisons, Params, Sketcher};
 use serde::Serialize;
 
 use crate::args::Tune;
+use nearkin_input::fields::Content;
 use nearkin_input::files::Files;
 use nearkin_input::sniff;
 use nearkin_kit::ended::Ended;
@@ -137,7 +138,12 @@ fn read(
     let mut kept = Reservoir::new(args.sample);
     let (mut sample, mut looks) = (Sample::default(), Vec::new());
     let mut skips = Skips::new(args.lines.lenient);
-    let work = |raw| reading.sketch_and(raw, Looks::measure);
+    let work = |raw| {
+        reading.sketch_and(raw, |content| match content {
+            Content::Text(text) => Some(Looks::measure(text)),
+            _ => None,
+        })
+    };
     pipeline::run(&mut input, Pace::Full, &progress, work, |chunk| {
         let mut skipped = Vec::new();
         let judged = skips.count(&chunk, &reading);

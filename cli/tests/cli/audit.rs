@@ -90,7 +90,7 @@ fn rows_are_told_by_their_keys_or_by_their_texts() {
     scratch.write("other.jsonl", [line("1", a), line("2", b)].concat());
     scratch.fails("audit --all all.jsonl --kept other.jsonl", &["by their key", "--key-field"]);
     scratch.write("other.jsonl", "{\"text\":\"x\"}\n{\"text\":\"y\"}\n");
-    scratch.fails("audit --all all.jsonl --kept other.jsonl", &["by their text", "--text-field"]);
+    scratch.fails("audit --all all.jsonl --kept other.jsonl", &["by their texts", "--text-field"]);
     scratch.write("other.jsonl", format!("{}{{\"text\":\"{b}\"}}\n", line("a", a)));
     scratch.fails("audit --all all.jsonl --kept other.jsonl", &["other.jsonl line 2 has no key"]);
 }
@@ -107,10 +107,58 @@ fn a_page_and_a_list_replace_nothing_of_others() {
             scratch.ok(&format!("{command} {option} made{option}"));
         }
     }
+    scratch.fails(&format!("{command} --page both --list both"), &["are one file, both"]);
+    scratch.fails(&format!("{command} --page both --list ./both"), &["are one file"]);
+    assert!(!scratch.path("both").exists());
     let page = fs::read_to_string(scratch.path("made--page")).unwrap();
     assert!(page.contains("nothing at all is like this \\u003c/script\\u003e row"));
     assert!(page.contains("\"wrong\":2,"), "{page}");
     assert_eq!(fs::read_to_string(scratch.path("mine")).unwrap(), "of mine\n");
+}
+
+/// The kept rows cannot be read, either: the path of an output is refused before they are.
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_the_work() {
+    let scratch = Scratch::new();
+    scratch.write("garbage.jsonl", "not json\n".repeat(9));
+    for option in ["--page", "--list"] {
+        let command = format!("audit garbage.jsonl --kept garbage.jsonl {option} missing/made");
+        scratch.fails(&command, &["missing/made"]);
+    }
+    // A failed run leaves neither.
+    let command = "audit garbage.jsonl --kept garbage.jsonl --page page --list list";
+    scratch.fails(command, &["garbage.jsonl"]);
+    assert_eq!(names_in(scratch.dir.path()), ["garbage.jsonl"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_no_text_is_shown_in_json() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let scratch = scratch();
+    let name = std::ffi::OsStr::from_bytes(b"page\xff");
+    let mut command =
+        scratch.command(&["audit", "removed.jsonl", "--kept=kept.jsonl", "--lenient", "--json"]);
+    let ran = Ran::new(command.arg("--page").arg(name).output().unwrap()).ends_with(0);
+    assert_eq!(ran.objects()[0]["page"], "page\u{fffd}");
+    assert!(scratch.dir.path().join(name).exists());
+}
+
+#[test]
+fn stdin_is_read_once() {
+    let scratch = scratch();
+    for command in ["audit - --kept -", "audit - - --kept kept.jsonl", "audit --all - --kept -"] {
+        scratch.fails(command, &["stdin (`-`) is given more than once"]);
+    }
+}
+
+#[test]
+fn half_of_a_surrogate_pair_is_said() {
+    let scratch = scratch();
+    scratch.write("half.jsonl", "{\"id\":1,\"text\":\"one two three \\ud83d\"}\n");
+    scratch
+        .ok("audit half.jsonl --kept kept.jsonl")
+        .says(&["1 text with half of a surrogate pair"]);
 }
 
 #[test]
@@ -121,22 +169,70 @@ fn sets_are_judged_too() {
     let command = "audit removed.jsonl --kept kept.jsonl --items-field items --json";
     let told = &scratch.ok(command).objects()[0];
     assert_eq!(told["worst"][1]["similarity"].as_f64(), Some(2.0 / 3.0), "{told}");
+    // Nothing sets two sets apart.
+    scratch.fails(&format!("{command} --guard rare"), &["--guard does nothing with --items-field"]);
+    scratch.ok(&format!("{command} --guard none"));
+    // Without keys, sets are told by their items, in any order and each as often as it is there.
+    let bare = |items: &[&str]| -> String {
+        items.iter().map(|items| format!("{{\"items\":[{items}]}}\n")).collect::<Vec<_>>().concat()
+    };
+    scratch.write("all.jsonl", bare(&["1,2", "\"a\",\"b\"", "2,1", "\"a,b\"", "5,6,7"]));
+    scratch.write("kept.jsonl", bare(&["2,1", "\"b\",\"a\""]));
+    let ran = scratch.ok("audit --all all.jsonl --kept kept.jsonl --items-field items --list list");
+    ran.says(&["rows were told by their items"]);
+    let listed = objects(&fs::read_to_string(scratch.path("list")).unwrap());
+    let lines: Vec<_> = listed.iter().map(|row| row["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [3, 4, 5]);
 }
 
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// A signal comes while rows are read from stdin, and while rows are compared: the list is a pipe
+/// that nobody reads any further.
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_it_and_leaves_nothing() {
+    use std::io::Read as _;
     if !signals_are_heard() {
         return;
     }
-    let scratch = scratch();
-    let mut child = scratch.start("audit - --kept kept.jsonl --list list --page page");
+    let scratch = Scratch::new();
+    scratch.write("kept.jsonl", KEPT);
+    fs::create_dir(scratch.path("tmp")).unwrap();
+    let start = |arguments: &str| {
+        let mut command = scratch.command(&arguments.split(' ').collect::<Vec<_>>());
+        command.env("TMPDIR", scratch.path("tmp"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let is_clean = || {
+        assert_eq!(names_in(&scratch.path("tmp")), [""; 0]);
+        assert_eq!(names_in(scratch.dir.path()), ["kept.jsonl", "tmp"]);
+    };
+    let mut child = start("audit - --kept kept.jsonl --list list --page page");
     child.stdin.as_mut().unwrap().write_all(REMOVED.as_bytes()).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // The work folder is there.
+    while names_in(&scratch.path("tmp")).is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     signal(child.id(), "-INT");
     let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(130);
     ran.says(&["interrupted"]);
-    let names = fs::read_dir(scratch.dir.path()).unwrap();
-    let left: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 2, "{left:?}");
+    is_clean();
+    // The first row of the list has come, and more than a pipe holds is still to come.
+    let mut child = start("audit - --kept kept.jsonl --list /dev/stdout --page page");
+    let row = REMOVED.lines().next().unwrap();
+    let rows = format!("{row}\n").repeat(20_000);
+    child.stdin.take().unwrap().write_all(rows.as_bytes()).unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    signal(child.id(), "-INT");
+    let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(130);
+    ran.says(&["interrupted"]);
+    is_clean();
 }

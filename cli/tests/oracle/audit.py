@@ -3,7 +3,10 @@
     audit.py NEARKIN [CORPUS.jsonl ...] [--seed SEED]
 
 Made rows are edited copies of every similarity, forms, and chains; of each corpus a third is removed.
-A row is missed with a probability below 0.001 if its similarity is 0.5 or more: at most 1 in 500 may be."""
+A row is missed with a probability below 0.001 if its similarity is 0.5 or more: at most 1 in 500 may be.
+Compared are the counts of wrong and equal rows and of chains; of each row the similarity, and that the
+named kept row and the counts of shingles are those of it; and, in made rows, that a form filled in with
+just another number is set apart by numbers. Counts of rare words are not compared."""
 
 import csv
 import gzip
@@ -68,7 +71,7 @@ def made(rng):
     # Forms: all are alike, more of them than are looked up at once.
     form = rng.choices(words, k=40)
     for number in range(120):
-        filled = " ".join([*form, str(rng.randrange(10**6)), *rng.choices(words, k=3)])
+        filled = " ".join([*form, str(rng.randrange(10**6)), *rng.choices(words, k=number // 2 % 2 * 3)])
         (removed if number % 2 else kept).append(filled)
     removed += rng.sample(kept, 20) + [rng.choice(words) for _ in range(5)]
     rng.shuffle(removed)
@@ -97,8 +100,22 @@ def audit(nearkin, *arguments):
     return json.loads(ran.stdout)
 
 
-def compare(nearkin, folder, kept, removed, threshold, paths):
-    """Compares all counts and all rows of an audit."""
+def check_evidence(row, own, of):
+    """The named kept row has just this similarity, and the counts are those of the two sets."""
+    if of is None:
+        assert row["similarity"] == 0 and row["shared"] is None, row
+        return
+    shared = len(own & of)
+    assert [row["shingles"], row["of_shingles"], row["shared"]] == [len(own), len(of), shared], row
+    assert row["similarity"] == shared / len(own | of) > 0, row
+
+
+def numbers(text):
+    return sorted(word for word in WORD.findall(text) if word.isdigit())
+
+
+def compare(nearkin, folder, kept, removed, threshold, paths, keys, is_made=False):
+    """Compares an audit; `keys` are those of the kept rows."""
     sets, others = Sets(kept), Sets(removed)
     best = [sets.best(of) for of in others.sets]
     chained = [others.best(of, at) if one < threshold else 0 for at, (of, one) in enumerate(zip(others.sets, best))]
@@ -108,11 +125,24 @@ def compare(nearkin, folder, kept, removed, threshold, paths):
         rows = [json.loads(line) for line in file]
     assert len(rows) == told["removed"] == len(removed), (len(rows), told, len(removed))
     missed = 0
-    for row, one, chain in zip(rows, best, chained):
+    at_key = {key: at for at, key in enumerate(keys)}
+    in_numbers = filled = 0
+    for row_number, (row, one, chain) in enumerate(zip(rows, best, chained)):
         found = row["similarity"]
         assert found == one or found < one, (row, one)
         assert found == one or one < 0.5 or not row["settled"] or (missed := missed + 1), row
         assert row["wrong"] == (found < threshold)
+        at = None if row["of_key"] is None else at_key[row["of_key"]]
+        own = others.sets[row_number]
+        check_evidence(row, own, None if at is None else sets.sets[at])
+        # Of made rows, only forms have numbers. If other words differ, too, these may set them apart.
+        in_numbers += row["apart"] == "numbers"
+        if is_made and at is not None and found >= threshold:
+            texts = [removed[row_number], kept[at]]
+            differ = numbers(texts[0]) != numbers(texts[1])
+            differ_only = differ and len({re.sub("[0-9]+", "", text) for text in texts}) == 1
+            filled += differ_only
+            assert differ_only <= (row["apart"] == "numbers") <= differ, (row, texts)
         if chain >= threshold:
             assert row["chained_similarity"] == chain, (row, chain)
         elif found == one:
@@ -125,6 +155,8 @@ def compare(nearkin, folder, kept, removed, threshold, paths):
         assert told["wrong"] == sum(one < threshold for one in best)
         assert told["equal"] == sum(one == 1 for one in best)
         assert told["chained"] == sum(chain >= threshold for chain in chained)
+    assert told["differ_in_numbers"] == in_numbers, (told, in_numbers)
+    assert not is_made or filled > 0
     print(len(kept), "kept", len(removed), "removed", counts, told["chained"], "chained,", missed, "missed")
     return told
 
@@ -151,7 +183,8 @@ def main():
             write(drop, rows_of(removed, "r"))
             paths = [drop, "--kept", keep, "--kept", path(f"more.{ending}")]
             threshold = rng.choice([0.3, 0.5, 0.65, 0.7, 0.8])
-            told = compare(nearkin, folder, kept, removed, threshold, paths)
+            keys = [row["id"] for row in rows]
+            told = compare(nearkin, folder, kept, removed, threshold, paths, keys, is_made=True)
             assert told["chained"] > 0 or threshold < 0.65, told
         for corpus in corpora:
             with open(corpus, encoding="utf-8") as file:
@@ -160,11 +193,12 @@ def main():
             is_kept = [rng.random() < 0.66 for _ in texts]
             kept = [text for text, stays in zip(texts, is_kept) if stays]
             removed = [text for text, stays in zip(texts, is_kept) if not stays]
-            rows = rows_of(texts, "")
+            rows = rows_of(texts, "t")
             write(path("all.jsonl"), rows)
             write(path("some.jsonl"), [row for row, stays in zip(rows, is_kept) if stays])
             paths = ["--all", path("all.jsonl"), "--kept", path("some.jsonl")]
-            by_key = compare(nearkin, folder, kept, removed, 0.7, paths)
+            keys = [row["id"] for row, stays in zip(rows, is_kept) if stays]
+            by_key = compare(nearkin, folder, kept, removed, 0.7, paths, keys)
             # Without keys, rows are told by their texts, each as often as it is there.
             write(path("some.jsonl"), [{"text": text} for text in kept])
             by_text = audit(nearkin, *paths)

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::arrow::{Cell, Field, Kind};
 use crate::columns::documents::Documents;
-use crate::error::engine;
+use crate::error::{InvalidError, engine};
 use crate::index::originals::{Make, with_detailed};
 use crate::interrupt::is_interrupted;
 use crate::options::Threads;
@@ -41,13 +41,12 @@ impl Side<'_> {
         let mut rows = Vec::with_capacity(count);
         for begin in (0..count).step_by(ROWS) {
             let end = count.min(begin + ROWS);
-            let parts = in_parts(threads, end - begin, ROWS_OF_A_PART, |range| {
+            let all = in_parts(threads, end - begin, ROWS_OF_A_PART, |range| {
                 let one = |row| Ok((row, make(row)?));
                 range.map(|row| one(begin + row)).collect::<nearkin::Result<Vec<_>>>()
             });
             let mut signatures = Vec::new();
-            for (row, document) in parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?.concat()
-            {
+            for (row, document) in all.into_iter().collect::<nearkin::Result<Vec<_>>>()?.concat() {
                 if let Some(document) = document {
                     rows.push(row);
                     signatures.push(document.signature().clone());
@@ -87,9 +86,12 @@ pub(crate) fn audit_rows<'py>(
     let builder = given.given.clone().unwrap_or_else(|| given.inner.to_builder().choose_bands());
     let params = engine(py, || Audit::choose(&builder, threshold))?;
     let (removed, kept) = (Documents::new(removed, &params)?, Documents::new(kept, &params)?);
-    let guard = match (&removed, guard) {
-        (Documents::Texts(_), None) => Guard::for_params(&params),
-        (Documents::Texts(_), Some(name)) => engine(py, || name.parse())?,
+    let given = guard.map(|name| engine(py, || name.parse())).transpose()?;
+    let guard = match (&removed, given) {
+        (Documents::Texts(_), given) => given.unwrap_or_else(|| Guard::for_params(&params)),
+        (Documents::Items(_), Some(given)) if given != Guard::None => {
+            return Err(InvalidError::new_err("guard= does nothing with sets: leave it out"));
+        }
         _ => Guard::None,
     };
     let threads = parallel::threads(threads);

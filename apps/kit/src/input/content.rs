@@ -175,20 +175,13 @@ impl Reading {
         Ok((Sketched::new(name, signature), variety, shingles))
     }
 
-    /// Sketches a document. If its content is a text, also calls `look` with the text, and returns
-    /// the result.
+    /// Sketches a document, and returns what `look` makes of its content.
     pub fn sketch_and<T>(
         &self,
         raw: Raw,
-        look: impl Fn(&str) -> T,
-    ) -> Result<(Sketched, Option<T>), Skipped> {
-        let read = |content: &Content| {
-            let looks = match content {
-                Content::Text(text) => Some(look(text)),
-                _ => None,
-            };
-            Ok((self.signature(content)?, looks))
-        };
+        look: impl Fn(&Content) -> T,
+    ) -> Result<(Sketched, T), Skipped> {
+        let read = |content: &Content| Ok((self.signature(content)?, look(content)));
         let (name, (signature, looks)) = self.named(raw, read)?;
         Ok((Sketched::new(name, signature), looks))
     }

@@ -15,7 +15,7 @@ use nearkin_kit::args::values::guard;
 /// filled-in forms. Each similarity that is shown is exact; docs/guide/AUDIT.md says what the
 /// search may miss.
 ///
-/// Rows are copied to a work folder in TMPDIR, with about 450 bytes for each beside its text, so
+/// Rows are copied to a work folder in TMPDIR, with about 600 bytes for each beside its text, so
 /// any number of them can be judged. Nothing but --page and --list is written.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin audit [OPTIONS] <REMOVED>... --kept <KEPT>\n       \
@@ -34,7 +34,8 @@ pub struct Audit {
     pub(crate) kept: Vec<PathBuf>,
 
     /// File or folder of what the tool read, in place of REMOVED; may be repeated. Removed are the
-    /// rows that KEPT lacks, by key; by text if the first row of KEPT has no key
+    /// rows that KEPT lacks, by key; by text or items if the first row of KEPT has no
+    /// key
     ///
     /// A key or text that KEPT has n times stays n times: the first n rows that have it.
     #[arg(long, value_name = "INPUT")]
@@ -80,4 +81,11 @@ pub struct Audit {
 
     #[command(flatten)]
     pub(crate) given: Given,
+}
+
+impl Audit {
+    /// What rows are told by if they have no keys.
+    pub(crate) fn content_noun(&self) -> &'static str {
+        if self.items_field.is_some() { "items" } else { "texts" }
+    }
 }

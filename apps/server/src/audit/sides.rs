@@ -8,7 +8,7 @@ use nearkin::{Audit as Auditor, Signature};
 
 use super::spool::{Spool, Spooled};
 use crate::args::audit::Audit;
-use nearkin_input::fields::Fields;
+use nearkin_input::fields::{Content, Fields};
 use nearkin_input::raw::{Origin, Raw, Reason, STDIN, Skipped};
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -41,16 +41,16 @@ pub(super) struct SideCounts {
     pub(super) same_keys: u64,
     /// With `--all`: kept rows that the input lacks.
     pub(super) unknown: u64,
-    /// With `--all`: whether rows were told by their texts, for want of keys.
+    /// With `--all`: whether rows were told by their texts or items, for want of keys.
     pub(super) by_text: bool,
 }
 
 /// A row that can be compared, or that has nothing to compare.
 struct SideRow {
     place: (u32, u64),
-    /// Hashes of its key and of its text, if it has them.
+    /// Hashes of its key, if it has one, and of its text or its items.
     key: Option<u64>,
-    text: Option<u64>,
+    text: u64,
     /// `None`: blank.
     document: Option<(Signature, Raw)>,
 }
@@ -66,7 +66,7 @@ struct KeptNames {
 impl KeptNames {
     /// The name of a row; `None` if it has none.
     fn name(&self, row: &SideRow) -> Option<u64> {
-        if self.by_text == Some(true) { row.text } else { row.key }
+        if self.by_text == Some(true) { Some(row.text) } else { row.key }
     }
 }
 
@@ -121,22 +121,24 @@ pub(super) fn read(args: &Audit, fields: &Fields, audit: &mut Auditor) -> Result
     };
     if is_all {
         counts.unknown = names.counts.values().map(|left| u64::from(*left)).sum();
-        check_known(&counts)?;
+        check_known(args, &counts)?;
     }
+    reading.note_replaced();
     let ended = if matches!(kept.ended, Ended::Well) { removed.ended } else { kept.ended };
     let kept = kept.rows.finish(kept.names)?;
     Ok(Sides { kept, removed: removed.rows.finish(removed.names)?, counts, ended })
 }
 
 /// Fails if most kept rows are not in the input: they were told by the wrong field.
-fn check_known(counts: &SideCounts) -> Result<(), Failure> {
+fn check_known(args: &Audit, counts: &SideCounts) -> Result<(), Failure> {
     let kept = counts.kept + counts.blank[0];
     if counts.unknown * 2 <= kept {
         return Ok(());
     }
-    let by = if counts.by_text { "text" } else { "key" };
+    let by = if counts.by_text { args.content_noun() } else { "key" };
     let advice = if counts.by_text {
-        "give the input that the tool read, or the field of the text as it was: --text-field NAME"
+        "give the input that the tool read, or the field as it was: --text-field NAME, \
+         --items-field NAME"
     } else {
         "give the input that the tool read, or its key: --key-field NAME; with a field that no row \
          has, rows are told by their texts"
@@ -202,6 +204,19 @@ fn side(
     Ok(side)
 }
 
+/// The same for equal texts, and for the same items in any order.
+fn content_hash(hasher: &RandomState, content: &Content) -> u64 {
+    match content {
+        Content::Text(text) => hasher.hash_one(text),
+        Content::Items(items) => {
+            let mut items: Vec<&String> = items.iter().collect();
+            items.sort_unstable();
+            hasher.hash_one(items)
+        }
+        Content::Rows(rows) => hasher.hash_one(rows),
+    }
+}
+
 fn side_row(reading: &Reading, hasher: &RandomState, raw: Raw) -> Result<SideRow, Skipped> {
     let place = match &raw.origin {
         Origin::Line { file_number, number, .. } => (*file_number, *number),
@@ -209,13 +224,13 @@ fn side_row(reading: &Reading, hasher: &RandomState, raw: Raw) -> Result<SideRow
     };
     let row = Raw { origin: raw.origin.clone(), body: raw.body.clone() };
     let name = |key: &[u8]| (!key.is_empty()).then(|| hasher.hash_one(key));
-    match reading.sketch_and(raw, |text| hasher.hash_one(text)) {
+    match reading.sketch_and(raw, |content| content_hash(hasher, content)) {
         Ok((Sketched { name: key, signature, .. }, text)) => {
             Ok(SideRow { place, key: name(&key), text, document: Some((signature, row)) })
         }
         Err(Skipped { reason: Reason::Empty, key, .. }) => {
             let key = key.and_then(|key| name(&key));
-            Ok(SideRow { place, key, text: Some(hasher.hash_one("")), document: None })
+            Ok(SideRow { place, key, text: hasher.hash_one(""), document: None })
         }
         Err(skipped) => Err(skipped),
     }

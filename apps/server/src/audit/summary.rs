@@ -1,6 +1,6 @@
 //! The summary of an audit, as text or as JSON.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use nearkin::{AuditCounts, Params};
 use serde::Serialize;
@@ -41,8 +41,9 @@ struct SummaryObject<'a> {
     same_keys: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     kept_not_in_input: Option<u64>,
-    page: Option<&'a Path>,
-    list: Option<&'a Path>,
+    /// As they are shown: a path may be no text.
+    page: Option<String>,
+    list: Option<String>,
     worst: Vec<AuditedObject<'a>>,
 }
 
@@ -62,6 +63,7 @@ impl AuditReport<'_> {
         let (counts, sides) = (&self.counts, self.sides);
         let kept_not_in_input = (!self.args.all.is_empty()).then_some(sides.unknown);
         if output.json() {
+            let shown_path = |path: &PathBuf| path.display().to_string();
             return output.object(&SummaryObject {
                 kept: counts.kept,
                 removed: counts.removed,
@@ -77,8 +79,8 @@ impl AuditReport<'_> {
                 skipped: sides.skipped,
                 same_keys: sides.same_keys,
                 kept_not_in_input,
-                page: self.args.page.as_deref(),
-                list: self.args.list.as_deref(),
+                page: self.args.page.as_ref().map(shown_path),
+                list: self.args.list.as_ref().map(shown_path),
                 worst: shown.iter().map(|row| row.object(self.threshold, reading)).collect(),
             });
         }
@@ -130,7 +132,8 @@ impl AuditReport<'_> {
             "too many candidates: a kept row may be more similar than shown",
         );
         if sides.by_text {
-            output::note("the kept rows have no keys: rows were told by their texts");
+            let by = self.args.content_noun();
+            output::note(format!("the kept rows have no keys: rows were told by their {by}"));
         }
         for path in [&self.args.page, &self.args.list].into_iter().flatten() {
             output::note(format!("wrote {}", path.display()));
