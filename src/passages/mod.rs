@@ -16,7 +16,7 @@ mod view;
 mod words;
 
 pub use cut::{PassageCutter, Prepared};
-pub use pairs::PassagePair;
+pub use pairs::{CountedPairs, PassagePair};
 pub use query::PassageQuery;
 pub use view::{Contained, PassageAnswer, PassageMatch, PassageView};
 

@@ -2,7 +2,8 @@
 //!
 //! Holds the words and fingerprints of all texts in memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use super::asked::{Asked, least_share, passages, share_of};
 use super::cut;
@@ -40,6 +41,20 @@ pub struct PassagePair {
     pub complete: bool,
 }
 
+/// The first pairs, and counts over all: see [`PassageView::counted_pairs`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CountedPairs {
+    /// At most as many as the limit, in the order of [`PassageView::pairs`].
+    pub pairs: Vec<PassagePair>,
+    /// Number of pairs that meet the conditions, regardless of the limit.
+    pub found: u64,
+    /// Number of these that stand out.
+    pub stand_out: u64,
+    /// Number of these that were not compared to the end.
+    pub incomplete: u64,
+}
+
 /// Those that an older version has written were.
 #[cfg(feature = "serde")]
 fn is_complete() -> bool {
@@ -66,6 +81,45 @@ struct Text {
     prints: Vec<Print>,
 }
 
+/// A pair before its keys are needed: texts are numbers by key, so pairs have the order in which
+/// they are returned.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct FoundPair {
+    longest: Reverse<usize>,
+    /// Number of words of `a` that are in `b`.
+    words: Reverse<usize>,
+    a: usize,
+    b: usize,
+    words_of_b: usize,
+    complete: bool,
+}
+
+impl FoundPair {
+    fn shares(&self, texts: &[Text]) -> (f64, f64) {
+        let share = |words, text: usize| share_of(words, &texts[text].table);
+        (share(self.words.0, self.a), share(self.words_of_b, self.b))
+    }
+
+    fn reaches(&self, contained: f64, texts: &[Text]) -> bool {
+        let (share_of_a, share_of_b) = self.shares(texts);
+        share_of_a.max(share_of_b) >= contained
+    }
+
+    fn finish(&self, texts: &[Text], least: usize) -> PassagePair {
+        let (share_of_a, share_of_b) = self.shares(texts);
+        PassagePair {
+            a: texts[self.a].key.clone(),
+            b: texts[self.b].key.clone(),
+            share_of_a,
+            share_of_b,
+            words: wide(self.words.0),
+            longest: wide(self.longest.0),
+            stands_out: self.longest.0 >= least,
+            complete: self.complete,
+        }
+    }
+}
+
 impl PassageView {
     /// All pairs of texts that share a run of words, those of the longest run first, then of most
     /// words, then by key. Only for an index of fingerprints.
@@ -73,8 +127,10 @@ impl PassageView {
     /// These conditions apply: prefix, times, filter, containment (the larger of both shares),
     /// limit, deadline and cancellation. What a list of common shingles has leads to no pair.
     ///
-    /// Reads all documents. Costs memory for the words and fingerprints of all texts together,
-    /// about 10 bytes a word, and a comparison for each two texts that share a fingerprint.
+    /// Reads all documents. Costs a comparison for each two texts that share a fingerprint,
+    /// memory for the words and fingerprints of all texts together, about 10 bytes a word, and for
+    /// each returned pair about 150 bytes and both keys. If 10,000 texts share one line, they have
+    /// 50 million pairs: give a limit, or make the line common.
     ///
     /// # Errors
     ///
@@ -82,72 +138,79 @@ impl PassageView {
     /// `Cancelled`,
     /// `Corrupt`, `Io`.
     pub fn pairs(&self, conditions: &Conditions<'_>) -> Result<Vec<PassagePair>> {
+        Ok(self.counted_pairs(conditions)?.pairs)
+    }
+
+    /// What [`PassageView::pairs`] returns, and counts over all pairs regardless of the limit. Only
+    /// the pairs within the limit are held.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PassageView::pairs`].
+    pub fn counted_pairs(&self, conditions: &Conditions<'_>) -> Result<CountedPairs> {
         let run = self.prints()?.run;
         let contained = least_share(self, conditions)?;
         let texts = self.texts(conditions)?;
-        let groups = Groups::new(&texts);
-        let mut pairs = Vec::new();
-        let mut met = vec![usize::MAX; texts.len()];
-        for (number, text) in texts.iter().enumerate() {
-            refuse_if_stopped(conditions)?;
-            let comparison = Comparison::new(&text.table, run);
-            for other in groups.after(text, number) {
-                if std::mem::replace(&mut met[other], number) == number {
-                    continue;
-                }
-                let theirs = &texts[other];
-                let shared = comparison.with(&theirs.table, &|| conditions.stop.is_due());
-                if !shared.complete {
-                    refuse_if_stopped(conditions)?;
-                } else if shared.stretches.is_empty() {
-                    continue;
-                }
-                pairs.push(PassagePair {
-                    a: text.key.clone(),
-                    b: theirs.key.clone(),
-                    share_of_a: share_of(shared.ours, &text.table),
-                    share_of_b: share_of(shared.theirs, &theirs.table),
-                    words: wide(shared.ours),
-                    longest: wide(shared.longest),
-                    stands_out: false,
-                    complete: shared.complete,
-                });
+        // Two histograms: what stands out depends on all pairs.
+        let (mut all, mut reaching) = (Lengths::default(), Lengths::default());
+        let mut incomplete = 0;
+        // The last of the best pairs is on top.
+        let mut best = BinaryHeap::new();
+        each_pair(&texts, run, conditions, |pair| {
+            all.add(&pair);
+            if !pair.reaches(contained, &texts) {
+                return;
             }
-        }
-        pairs.sort_by(|one, other| {
-            let rank = |pair: &PassagePair| (pair.longest, pair.words);
-            let keys = |pair: &PassagePair| (pair.a.clone(), pair.b.clone());
-            rank(other).cmp(&rank(one)).then_with(|| keys(one).cmp(&keys(other)))
-        });
-        mark(&mut pairs, texts.len());
-        // Not before: what stands out depends on all pairs.
-        pairs.retain(|pair| pair.share_of_a.max(pair.share_of_b) >= contained);
-        pairs.truncate(conditions.limit);
-        Ok(pairs)
+            reaching.add(&pair);
+            incomplete += u64::from(!pair.complete);
+            if best.len() < conditions.limit {
+                best.push(pair);
+            } else if let Some(mut last) = best.peek_mut()
+                && pair < *last
+            {
+                *last = pair;
+            }
+        })?;
+        let least = all.least_out(texts.len());
+        let mut best = best.into_vec();
+        best.sort_unstable();
+        Ok(CountedPairs {
+            pairs: best.into_iter().map(|pair| pair.finish(&texts, least)).collect(),
+            found: reaching.at_least(0),
+            stand_out: reaching.at_least(least),
+            incomplete,
+        })
     }
 
     /// Groups of texts that [`PassageView::pairs`] connect: those that stand out; if the conditions
     /// have a containment, all that reach it. The keys of each group ascend, and so do groups by
-    /// their first key.
+    /// their first key. Of the pairs, at most two a text are held, whatever their number.
     ///
     /// # Errors
     ///
     /// Those of [`PassageView::pairs`].
     pub fn clusters(&self, conditions: &Conditions<'_>) -> Result<Vec<Vec<Vec<u8>>>> {
-        let is_any = least_share(self, conditions)? > 0.0;
-        let mut pairs = self.pairs(&conditions.clone().limit(usize::MAX))?;
-        pairs.retain(|pair| is_any || pair.stands_out);
-        let ends = pairs.iter().flat_map(|pair| [&pair.a, &pair.b]);
-        let keys: Vec<&Vec<u8>> = ends.collect::<BTreeSet<_>>().into_iter().collect();
-        let number = |key: &Vec<u8>| u32::try_from(keys.partition_point(|other| *other < key));
-        let too_many = |_| Error::invalid("clusters are limited to 2^32 texts");
-        let mut forest = Forest::new(u32::try_from(keys.len()).map_err(too_many)?);
-        for pair in &pairs {
-            forest.unite(number(&pair.a).map_err(too_many)?, number(&pair.b).map_err(too_many)?);
-        }
-        let members = forest.members();
+        let run = self.prints()?.run;
+        let contained = least_share(self, conditions)?;
+        let texts = self.texts(conditions)?;
+        let count = u32::try_from(texts.len())
+            .map_err(|_| Error::invalid("clusters are limited to 2^32 texts"))?;
+        let mut all = Lengths::default();
+        let mut links: Vec<FoundPair> = Vec::new();
+        each_pair(&texts, run, conditions, |pair| {
+            all.add(&pair);
+            if pair.reaches(contained, &texts) {
+                links.push(pair);
+            }
+            if links.len() >= 2 * texts.len() {
+                connect(&mut links, count);
+            }
+        })?;
+        let least = if contained > 0.0 { 0 } else { all.least_out(texts.len()) };
+        links.retain(|pair| pair.longest.0 >= least);
+        let members = connect(&mut links, count).members();
         let groups = members.chunk_by(|(one, _), (other, _)| one == other);
-        let key = |(_, number): &(u32, u32)| keys.get(index(*number)).map(|key| (*key).clone());
+        let key = |(_, number): &(u32, u32)| texts.get(index(*number)).map(|text| text.key.clone());
         let keys = |group: &[(u32, u32)]| group.iter().filter_map(key).collect();
         Ok(groups.take(conditions.limit).map(keys).collect())
     }
@@ -234,6 +297,42 @@ impl PassageView {
     }
 }
 
+/// Finds all pairs, whatever their shares, in no order.
+fn each_pair(
+    texts: &[Text],
+    run: usize,
+    conditions: &Conditions<'_>,
+    mut each: impl FnMut(FoundPair),
+) -> Result<()> {
+    let groups = Groups::new(texts);
+    let mut met = vec![usize::MAX; texts.len()];
+    for (number, text) in texts.iter().enumerate() {
+        refuse_if_stopped(conditions)?;
+        let comparison = Comparison::new(&text.table, run);
+        for other in groups.after(text, number) {
+            if std::mem::replace(&mut met[other], number) == number {
+                continue;
+            }
+            let theirs = &texts[other];
+            let shared = comparison.with(&theirs.table, &|| conditions.stop.is_due());
+            if !shared.complete {
+                refuse_if_stopped(conditions)?;
+            } else if shared.stretches.is_empty() {
+                continue;
+            }
+            each(FoundPair {
+                longest: Reverse(shared.longest),
+                words: Reverse(shared.ours),
+                a: number,
+                b: other,
+                words_of_b: shared.theirs,
+                complete: shared.complete,
+            });
+        }
+    }
+    Ok(())
+}
+
 fn refuse_if_stopped(conditions: &Conditions<'_>) -> Result<()> {
     if conditions.stop.is_due() {
         return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was stopped"));
@@ -265,13 +364,41 @@ impl Groups {
     }
 }
 
-/// Marks the pairs whose longest run stands out; `pairs` are sorted by it.
-fn mark(pairs: &mut [PassagePair], texts: usize) {
-    let all = texts * texts.saturating_sub(1) / 2;
-    // Few texts have few pairs, and one copy may be more than a twentieth of them.
-    let usual = pairs.get(texts.max(all / 20)).map_or(0, |pair| pair.longest);
-    let least = (2 * usual).max(wide(OUT_MIN));
-    for pair in pairs {
-        pair.stands_out = pair.longest >= least;
+/// Numbers of pairs by their longest run.
+#[derive(Default)]
+struct Lengths(BTreeMap<usize, u64>);
+
+impl Lengths {
+    fn add(&mut self, pair: &FoundPair) {
+        *self.0.entry(pair.longest.0).or_default() += 1;
     }
+
+    /// Number of pairs whose longest run has at least this many words.
+    fn at_least(&self, least: usize) -> u64 {
+        self.0.range(least..).map(|(_, count)| count).sum()
+    }
+
+    /// The words of a run that stands out among all pairs of so many texts.
+    fn least_out(&self, texts: usize) -> usize {
+        let all = texts * texts.saturating_sub(1) / 2;
+        // Few texts have few pairs, and one copy may be more than a twentieth of them.
+        let mut before = wide(texts.max(all / 20));
+        for (longest, count) in self.0.iter().rev() {
+            match before.checked_sub(*count) {
+                Some(rest) => before = rest,
+                None => return (2 * longest).max(OUT_MIN),
+            }
+        }
+        OUT_MIN
+    }
+}
+
+/// Keeps fewer links than texts, those of the longest runs first: for any length, the links of runs
+/// of that length or more connect the same texts as before.
+fn connect(links: &mut Vec<FoundPair>, texts: u32) -> Forest {
+    links.sort_unstable();
+    let mut forest = Forest::new(texts);
+    let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    links.retain(|pair| forest.unite(number(pair.a), number(pair.b)));
+    forest
 }

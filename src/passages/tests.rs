@@ -2,7 +2,7 @@
 
 mod crash;
 
-use super::{PassageIndex, cut};
+use super::{PassageIndex, PassagePair, cut};
 use crate::{Batch, Conditions, Durability, Options, Params, Preset};
 
 fn index(texts: &[(&str, String)]) -> (tempfile::TempDir, PassageIndex) {
@@ -74,6 +74,76 @@ fn groups_are_those_that_pairs_connect() {
         .map(|group| group.iter().map(|key| key.as_bytes().to_vec()).collect::<Vec<_>>());
     assert_eq!(groups(usize::MAX), expected);
     assert_eq!(groups(1), expected[..1]);
+}
+
+/// Texts that share runs of many lengths, in more pairs than links are held; the first five share
+/// long ones.
+fn crowd() -> Vec<(String, String)> {
+    let mut state = 0x5eed_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        u32::try_from((state >> 33) % below).unwrap()
+    };
+    let text = |at: u32| {
+        let lent = (0..2).map(|_| words(&format!("lent{}x", random(6)), 0..8 + random(60)));
+        let lent = lent.collect::<Vec<_>>().join("and ");
+        let long = if at < 5 { 200 + at } else { 0 };
+        let long = words(&format!("long{}x", at % 2), 0..long);
+        let own = words(&format!("own{at}x"), 0..8);
+        (format!("{:02}", at * 7 % 40), [own, lent, long].concat())
+    };
+    (0..40).map(text).collect()
+}
+
+#[test]
+fn bounded_pairs_are_the_first_and_count_all() {
+    let texts = crowd();
+    let texts: Vec<_> = texts.iter().map(|(key, text)| (key.as_str(), text.clone())).collect();
+    let (_folder, index) = index(&texts);
+    let counted = |limit, share: f64| {
+        let conditions = Conditions::default().limit(limit).contained(share);
+        index.view().counted_pairs(&conditions).unwrap()
+    };
+    let all = counted(usize::MAX, 0.0);
+    assert!(all.pairs.len() > 3 * texts.len(), "{}", all.pairs.len());
+    let is_in_order = |pair: &[PassagePair]| {
+        let rank = |pair: &PassagePair| (u64::MAX - pair.longest, u64::MAX - pair.words);
+        (rank(&pair[0]), &pair[0].a, &pair[0].b) < (rank(&pair[1]), &pair[1].a, &pair[1].b)
+    };
+    assert!(all.pairs.windows(2).all(is_in_order));
+    let least = (2 * all.pairs[texts.len().max(40 * 39 / 2 / 20)].longest).max(12);
+    assert!(all.pairs.iter().all(|pair| pair.stands_out == (pair.longest >= least)));
+    let few = all.pairs.iter().filter(|pair| pair.stands_out).count();
+    assert!(few > 0 && few < all.pairs.len(), "{few}");
+    for share in [0.0, 0.5, 1.0] {
+        let mut expected = all.pairs.clone();
+        expected.retain(|pair| pair.share_of_a.max(pair.share_of_b) >= share);
+        let out = expected.iter().filter(|pair| pair.stands_out).count();
+        for limit in [0, 1, 2, 40, 100, usize::MAX] {
+            let bounded = counted(limit, share);
+            assert_eq!(bounded.pairs, expected[..limit.min(expected.len())], "{share} {limit}");
+            let counts = [bounded.found, bounded.stand_out, bounded.incomplete];
+            assert_eq!(counts, [expected.len() as u64, out as u64, 0]);
+        }
+        // Each text takes the least key of its group, until nothing changes.
+        expected.retain(|pair| share > 0.0 || pair.stands_out);
+        let mut names = std::collections::BTreeMap::new();
+        for key in expected.iter().flat_map(|pair| [&pair.a, &pair.b]) {
+            names.insert(key, key);
+        }
+        for _ in 0..texts.len() {
+            for PassagePair { a, b, .. } in &expected {
+                let least = names[a].min(names[b]);
+                names.extend([(a, least), (b, least)]);
+            }
+        }
+        let mut groups = std::collections::BTreeMap::<_, Vec<Vec<u8>>>::new();
+        for (key, name) in names {
+            groups.entry(name).or_default().push(key.clone());
+        }
+        let found = index.view().clusters(&Conditions::default().contained(share)).unwrap();
+        assert_eq!(found, groups.into_values().collect::<Vec<_>>(), "{share}");
+    }
 }
 
 #[test]

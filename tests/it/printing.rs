@@ -251,6 +251,12 @@ fn passages(printed: &mut Printed, scratch: &Scratch) {
     printed.add("PassageAnswer", &answer);
     printed.add("Contained", &answer.texts[0]);
     printed.add("PassageMatch", &answer.texts[0].passages[0]);
+    let quotes = Params::preset(Preset::Quotes).build().unwrap();
+    let index = PassageIndex::create(scratch.path("quotes"), &quotes, inline()).unwrap();
+    index.write(&["a", "b"].map(|key| index.cutter().prepare(key, &text, None).unwrap())).unwrap();
+    let counted = index.view().counted_pairs(&Conditions::default()).unwrap();
+    printed.add("PassagePair", &counted.pairs[0]);
+    printed.add("CountedPairs", &counted);
 }
 
 #[test]

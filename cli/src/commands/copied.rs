@@ -38,29 +38,29 @@ pub(super) fn pairs(args: &Pairs, index: &Reader, output: &mut Output) -> Result
     refuse(&elsewhere)?;
     let conditions = conditions(&args.conditions, index);
     let view = PassageView::new(&index.snapshot())?;
-    let pairs = view.pairs(&conditions).map_err(|error| Failure::on_results(error.into()))?;
+    let limit = args.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let found = view
+        .counted_pairs(&conditions.limit(limit))
+        .map_err(|error| Failure::on_results(error.into()))?;
     interrupt::check().map_err(Failure::on_results)?;
-    let shown = args.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     if output.json() {
-        for pair in pairs.iter().take(shown) {
+        for pair in &found.pairs {
             output.object(&object(pair))?;
         }
     } else {
-        table(&pairs, shown, output)?;
+        table(&found.pairs, output)?;
     }
     output.flush()?;
-    let early = pairs.iter().filter(|pair| !pair.complete).count() as u64;
-    if early > 0 {
+    if found.incomplete > 0 {
         output::warn(format!(
             "{} not compared to the end, because the texts repeat the same words over and over: \
              they may share more",
-            counted(early, "pair")
+            counted(found.incomplete, "pair")
         ));
     }
     if !output.json() {
-        let out = pairs.iter().filter(|pair| pair.stands_out).count() as u64;
-        let pairs = counted(pairs.len() as u64, "pair");
-        output::note(format!("{pairs} share a run of words; {} stand out (!)", grouped(out)));
+        let (pairs, out) = (counted(found.found, "pair"), grouped(found.stand_out));
+        output::note(format!("{pairs} share a run of words; {out} stand out (!)"));
     }
     Ok(Ended::Well)
 }
@@ -138,7 +138,7 @@ fn object(pair: &PassagePair) -> CopiedPair<'_> {
     }
 }
 
-fn table(pairs: &[PassagePair], shown: usize, output: &mut Output) -> Result<(), Failure> {
+fn table(pairs: &[PassagePair], output: &mut Output) -> Result<(), Failure> {
     let columns = [
         ("", Align::Left),
         ("longest", Align::Right),
@@ -149,7 +149,7 @@ fn table(pairs: &[PassagePair], shown: usize, output: &mut Output) -> Result<(),
         ("b", Align::Left),
     ];
     let mut table = Table::new(columns);
-    for pair in pairs.iter().take(shown) {
+    for pair in pairs {
         let share = |share| SimilarityText::Exact(share).to_string();
         let row = [
             if pair.stands_out { "!" } else { "" }.to_owned(),

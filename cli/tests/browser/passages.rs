@@ -66,3 +66,47 @@ fn a_pair_of_texts_is_shown_beside_itself() {
     assert_eq!(browser.value(SHOWN), expected);
     checks::page(&mut browser);
 }
+
+/// For the pair on the page: the numbers in the list of passages with where they lead, and those in
+/// each text.
+const NUMBERS: &str = r##"(() => {
+  const kind = (one) => one.className.match(/p\d/)[0];
+  const drawn = (side) =>
+    [...document.querySelectorAll(`#case0 .shared td:nth-child(${side}) .p`)]
+      .map((one) => [one.id, one.querySelector(".number-of").textContent, kind(one)].join(" "));
+  const listed = [...document.querySelectorAll("#case0 .passages .p")].map((one) => {
+    const id = (one.getAttribute("href") || "").slice(1);
+    return [document.getElementById(id) ? id : `no ${id}`, one.textContent, kind(one)].join(" ");
+  });
+  return [listed, drawn(1), drawn(2)];
+})()"##;
+
+#[test]
+fn a_passage_that_is_not_drawn_keeps_its_number_and_has_no_link() {
+    let Some(mut browser) = Browser::start() else { return };
+    let scratch = Scratch::new();
+    let words = |name: &str, from: u32, to: u32| -> String {
+        (from..to).map(|word| format!("{name}{word} ")).collect::<Vec<_>>().concat()
+    };
+    let (p, q, r) = (words("p", 0, 20), words("q", 0, 20), words("r", 0, 20));
+    // Passage 1 is behind the part of the second text that the page has.
+    let far = "far ".repeat(1 << 18);
+    let [x, y, z] = ["x", "y", "z"].map(|name| words(name, 0, 20));
+    fs::write(scratch.path("a.txt"), [&p, &x, &q, &y, &r].map(String::as_str).concat()).unwrap();
+    fs::write(scratch.path("b.txt"), [&q, &z, &r, &far, &p].map(String::as_str).concat()).unwrap();
+    scratch.run("add i a.txt b.txt --for quotes");
+    scratch.run("report i --out report.html");
+    browser.open(&scratch.path("report.html"), WINDOW, "light");
+    let expected = serde_json::json!([
+        ["no  1 p0", "a0-1 2 p1", "a0-2 3 p2"],
+        ["a0-1 2 p1", "a0-2 3 p2"],
+        ["b0-1 2 p1", "b0-2 3 p2"],
+    ]);
+    assert_eq!(browser.value(NUMBERS), expected);
+    checks::page(&mut browser);
+    scratch.run("report i --out report.html --no-texts");
+    browser.open(&scratch.path("report.html"), WINDOW, "light");
+    let expected = serde_json::json!([["no  1 p0", "no  2 p1", "no  3 p2"], [], []]);
+    assert_eq!(browser.value(NUMBERS), expected);
+    checks::page(&mut browser);
+}

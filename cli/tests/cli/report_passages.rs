@@ -135,6 +135,10 @@ fn a_page_of_fingerprints_shows_what_is_unchanged() {
         (data["texts"].as_array().unwrap().len(), data["pairs"].as_array().unwrap().len()),
         (0, 1)
     );
+    // What is not on the page is counted.
+    assert_eq!((&data["totals"]["pairs"], &data["totals"]["stand_out"]), (&2.into(), &2.into()));
+    let ran = scratch.ok("pairs i --limit 1");
+    assert!(ran.stderr.contains("2 pairs share a run of words; 2 stand out (!)"), "{}", ran.stderr);
     scratch.fails("report i --out r.html --threshold 0.5", &["--threshold", "drop it"]);
     scratch.ok("add w essays --passages 50:25");
     scratch.fails("report w --out r.html", &["of passages (50:25)"]);

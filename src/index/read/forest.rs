@@ -55,9 +55,11 @@ impl Forest {
         number
     }
 
-    pub(crate) fn unite(&mut self, a: u32, b: u32) {
+    /// Whether they were in two trees.
+    pub(crate) fn unite(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.root(a), self.root(b));
         self.parents[index(a.max(b))] = a.min(b);
+        a != b
     }
 
     /// The members of every tree with two or more documents, tree by tree.

@@ -148,6 +148,7 @@ function caseOf(place) {
   const article = make("article", { class: "case", id: `case${place}`, "data-place": place }, title);
   const early = pair.complete ? "" : " They repeat the same words over and over and were not compared to the end.";
   const out = pair.stands_out ? [make("span", { class: "out" }, "! Stands out."), " "] : [];
+  const drawn = texts(pair, place, [a, b]);
   put(
     article,
     make(
@@ -157,18 +158,22 @@ function caseOf(place) {
       `${counted(pair.words, "word")} shared, ${whole(pair.longest)} in one run: ` +
         `${percent(pair.share_of_a)} of the first text, ${percent(pair.share_of_b)} of the second.${early}`,
     ),
-    passageTable(pair, place),
-    texts(pair, place, [a, b]),
+    passageTable(pair, place, drawn),
+    drawn,
   );
   return article;
 }
 
-function passageTable({ passages }, place) {
+// A passage has a link to where it is drawn. It is not if the page lacks a text, or that part of it.
+function passageTable({ passages }, place, drawn) {
+  const ids = new Set(drawn.flatMap((part) => [...part.querySelectorAll(".p[id]")].map(({ id }) => id)));
   const range = ([from, to]) => `${whole(from + 1)} to ${whole(to)}`;
   const rows = passages.map((one, number) => {
     const label = make("span", { class: "number-of" }, String(number + 1));
+    const colour = `p p${number % COLOURS}`;
+    const id = [`a${place}-${number}`, `b${place}-${number}`].find((one) => ids.has(one));
     return rowWith(
-      headCell(make("a", { class: `p p${number % COLOURS}`, href: `#a${place}-${number}` }, label)),
+      headCell(id ? make("a", { class: colour, href: `#${id}` }, label) : make("span", { class: colour }, label)),
       numberCell(whole(one.words)),
       numberCell(whole(one.longest)),
       numberCell(range(one.a_words)),
@@ -193,7 +198,9 @@ function texts(pair, place, both) {
     parts.push(note(`This page has the first ${most} of a text; passages behind that are in the list alone.`));
   }
   const bytes = [left, right].map(({ text }) => new TextEncoder().encode(text).length);
-  const here = pair.passages.filter(({ a, b }) => a[1] <= bytes[0] && b[1] <= bytes[1]);
+  const here = pair.passages
+    .map((one, number) => ({ ...one, number }))
+    .filter(({ a, b }) => a[1] <= bytes[0] && b[1] <= bytes[1]);
   const showAll = wholes.has(place);
   const again = () => {
     if (!wholes.delete(place)) wholes.add(place);

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use nearkin::passages::{PassageMatch, PassagePair, PassageView};
+use nearkin::passages::{PassageMatch, PassageView};
 use nearkin::{Conditions, Snapshot};
 use serde::Serialize;
 
@@ -113,8 +113,8 @@ pub(crate) struct CopiedPage {
 /// Makes the page for a snapshot of an index of fingerprints. With `originals`, the page also
 /// shows the texts, if the settings say so.
 ///
-/// Costs what the pairs cost: memory for the words and fingerprints of all texts, and for the
-/// page, whose size is bounded.
+/// Costs memory for the words and fingerprints of all texts, and for the page, whose size is
+/// bounded; of the pairs, only those of the page are held.
 pub(crate) fn make(
     snapshot: &Snapshot,
     settings: &PageSettings,
@@ -122,19 +122,18 @@ pub(crate) fn make(
 ) -> Result<CopiedPage, Failure> {
     let view = PassageView::new(snapshot)?;
     let texts = view.count_texts()?;
-    let mut pairs = view.pairs(&Conditions::default().cancel_if(settings.is_stopped()))?;
-    let count = |test: &dyn Fn(&PassagePair) -> bool| pairs.iter().filter(|one| test(one)).count();
+    let shown_max = Conditions::default().limit(settings.clusters_max);
+    let found = view.counted_pairs(&shown_max.cancel_if(settings.is_stopped()))?;
     let totals = CopiedTotals {
         texts,
-        pairs: pairs.len() as u64,
-        stand_out: count(&|pair| pair.stands_out) as u64,
-        incomplete: count(&|pair| !pair.complete) as u64,
+        pairs: found.found,
+        stand_out: found.stand_out,
+        incomplete: found.incomplete,
     };
-    pairs.truncate(settings.clusters_max);
     let mut keys = Keys::default();
-    let mut shown_pairs = Vec::with_capacity(pairs.len());
+    let mut shown_pairs = Vec::with_capacity(found.pairs.len());
     let mut passages = 0;
-    for pair in &pairs {
+    for pair in &found.pairs {
         settings.check()?;
         let mut shared = view.shared(&pair.a, &pair.b)?;
         shared.sort_by_key(|one| one.query.start);

@@ -23,7 +23,7 @@ pub(super) const COPIED: PageKind = PageKind {
     style: include_str!("copied.css"),
     script: &[include_str!("passages.js"), include_str!("copied.js")],
     style_sha256: "+9Fl/VBZ/KzsSphj0K+QUOdyhqGFZ9aOHP8ratL83ZM=",
-    script_sha256: "i/a+HsvXExCt3/2WaovnqgcEIPrUU9vPR6hbjN43uc8=",
+    script_sha256: "64XNr5GDJRR8EJx94S9jCC+s0BfLiTHGjze0nd6naDw=",
 };
 
 #[cfg(test)]

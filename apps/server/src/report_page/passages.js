@@ -16,21 +16,20 @@ function bytesOf(text) {
 // The passages of the longest chain that has the same order in both texts, by words: each begins a
 // row of its own. The others are in the row that they lie in.
 function chainOf(passages) {
-  const order = passages.map((_, number) => number);
-  order.sort((one, other) => passages[one].a[0] - passages[other].a[0]);
+  const order = [...passages].sort((one, other) => one.a[0] - other.a[0]);
   const best = [];
-  for (const number of order) {
-    const { a, b, words } = passages[number];
+  for (const passage of order) {
+    const { a, b, words } = passage;
     const before = best.reduce((most, one) => {
-      const { a: left, b: right } = passages[one.number];
+      const { a: left, b: right } = one.passage;
       const fits = left[1] <= a[0] && right[1] <= b[0];
       return fits && (!most || one.sum > most.sum) ? one : most;
     }, null);
-    best.push({ number, before, sum: words + (before ? before.sum : 0) });
+    best.push({ passage, before, sum: words + (before ? before.sum : 0) });
   }
   let last = best.reduce((most, one) => (!most || one.sum > most.sum ? one : most), null);
   const chain = [];
-  for (; last; last = last.before) chain.unshift(last.number);
+  for (; last; last = last.before) chain.unshift(last.passage);
   return chain;
 }
 
@@ -86,37 +85,41 @@ function stretch(side, from, to, showAll) {
     parts.push(...apart(text, showAll, at === 0, isLast));
     at = end;
   };
-  for (const { range, number, runs, id } of side.places) {
+  for (const one of side.places) {
+    const { range, number, runs } = one;
     if (range[1] <= at || range[0] >= to) continue;
     if (range[0] >= at && range[1] <= to) {
       plainTo(range[0]);
-      parts.push(passageParts(runs, number, id));
+      parts.push(passageParts(runs, number, one.id));
     } else {
       // It overlaps one that is drawn already.
       const begin = Math.max(range[0], at);
       plainTo(begin);
       const text = side.bytes.part(begin, Math.min(range[1], to));
-      parts.push(passageParts([[text, true]], number, null));
+      parts.push(passageParts([[text, true]], number, one.id));
     }
+    // A passage may be drawn in parts; the first one has its id.
+    one.id = null;
     at = Math.min(range[1], to);
   }
   plainTo(to);
   return parts;
 }
 
-// The table of both texts. `heads` are the names of the sides; `place` tells pairs apart.
+// The table of both texts. `heads` are the names of the sides; `place` tells pairs apart. Each passage
+// has its number among all of the pair, some of which may not be here.
 function besideEachOther(heads, [left, right], passages, place, showAll) {
   const sides = [left, right].map((text, side) => {
     const bytes = bytesOf(text);
     const name = side ? "b" : "a";
-    const placeOf = (one, number) => ({ range: one[name], number, id: `${name}${place}-${number}` });
+    const placeOf = ({ [name]: range, number }) => ({ range, number, id: `${name}${place}-${number}` });
     return { bytes, places: passages.map(placeOf) };
   });
-  passages.forEach((_, number) => {
-    const texts = sides.map(({ bytes, places }) => bytes.part(...places[number].range));
+  passages.forEach((_, at) => {
+    const texts = sides.map(({ bytes, places }) => bytes.part(...places[at].range));
     const runs = runsOf(...texts);
     sides.forEach(({ places }, side) => {
-      places[number].runs = runs[side];
+      places[at].runs = runs[side];
     });
   });
   for (const { places } of sides) places.sort((one, other) => one.range[0] - other.range[0]);
@@ -131,9 +134,9 @@ function besideEachOther(heads, [left, right], passages, place, showAll) {
       at[side] = end;
     });
   };
-  for (const number of chainOf(passages)) {
-    rowTo([passages[number].a[0], passages[number].b[0]], "between");
-    rowTo([passages[number].a[1], passages[number].b[1]], "passage");
+  for (const { a, b } of chainOf(passages)) {
+    rowTo([a[0], b[0]], "between");
+    rowTo([a[1], b[1]], "passage");
   }
   rowTo(sides.map(({ bytes }) => bytes.length), "between");
   const caption = unseenCaption("Both texts beside each other; shared passages are marked and numbered");
