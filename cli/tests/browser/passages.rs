@@ -88,12 +88,20 @@ fn a_passage_that_is_not_drawn_keeps_its_number_and_has_no_link() {
     let words = |name: &str, from: u32, to: u32| -> String {
         (from..to).map(|word| format!("{name}{word} ")).collect::<Vec<_>>().concat()
     };
-    let (p, q, r) = (words("p", 0, 20), words("q", 0, 20), words("r", 0, 20));
+    let [first, second, third] = ["p", "q", "r"].map(|name| words(name, 0, 20));
     // Passage 1 is behind the part of the second text that the page has.
     let far = "far ".repeat(1 << 18);
     let [x, y, z] = ["x", "y", "z"].map(|name| words(name, 0, 20));
-    fs::write(scratch.path("a.txt"), [&p, &x, &q, &y, &r].map(String::as_str).concat()).unwrap();
-    fs::write(scratch.path("b.txt"), [&q, &z, &r, &far, &p].map(String::as_str).concat()).unwrap();
+    fs::write(
+        scratch.path("a.txt"),
+        [&first, &x, &second, &y, &third].map(String::as_str).concat(),
+    )
+    .unwrap();
+    fs::write(
+        scratch.path("b.txt"),
+        [&second, &z, &third, &far, &first].map(String::as_str).concat(),
+    )
+    .unwrap();
     scratch.run("add i a.txt b.txt --for quotes");
     scratch.run("report i --out report.html");
     browser.open(&scratch.path("report.html"), WINDOW, "light");
