@@ -27,8 +27,8 @@ const ERRORS: f64 = 4.0;
 /// Marks the numbers of removed documents in a cache of both sides.
 pub(super) const REMOVED: u64 = 1 << 63;
 
-/// A row of one of the two sides of an [`Audit`](super::Audit): its number, in the order in which it
-/// was added.
+/// A row of one of the two sides of an [`Audit`](super::Audit): its number, in the order in which
+/// it was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AuditRow {
     /// A row that stays.

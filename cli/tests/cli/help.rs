@@ -22,6 +22,7 @@ fn every_example_works() {
     scratch.write("removed.jsonl", "{\"id\":1,\"text\":\"A harbour holds ships and boats.\"}\n");
     scratch.write("keys.txt", "3.11/about.rst\n3.13/about.rst\n");
     scratch.write("removals.txt", "3.11/c-api/abstract.rst\n");
+    scratch.ok("add essays.nearkin docs --for quotes");
     for command in COMMANDS.split(' ') {
         let help = scratch.ok(&format!("{command} --help")).stdout;
         let (_, examples) = help.split_once("\nExample").expect(command);
