@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,14 +71,15 @@ def audit(
     ([1.0, 0.0], [0, None])
     """
     params = Params() if params is None else params
-    columns = []
-    for side in (removed, kept):
-        rows, _ = containers.plain(side)
-        columns.append(containers.column_of(rows, on))
+    # Imported here: `import nearkin` is light.
+    import tempfile
+
+    removed_column, kept_column = (containers.column_of(containers.plain(side)[0], on) for side in (removed, kept))
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
         work = str(Path(scratch) / "audit")
-        rows, counts = audit_rows(*columns, params, threshold, guard, threads, work)
-    kept_count, removed_count, wrong, *others = counts
+        rows, counts = audit_rows(removed_column, kept_column, params, threshold, guard, threads, work)
+    kept_count, removed_count, wrong, equal, chained, in_numbers, in_rare, unsettled, blank = counts
     asked = params.threshold if threshold is None else threshold
     wrong_at = dict(wrong)
-    return Audited(kept_count, removed_count, wrong_at, *others, asked, wrong_at[asked], rows)
+    found = (equal, chained, in_numbers, in_rare, unsettled, blank)
+    return Audited(kept_count, removed_count, wrong_at, *found, asked, wrong_at[asked], rows)

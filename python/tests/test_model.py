@@ -35,24 +35,27 @@ class Model(RuleBasedStateMachine):
         added = self.index.add(keys, sets, payloads=payloads, times=times)
         last = {key: at for at, key in enumerate(keys)}
         counts = {"inserted": 0, "replaced": 0, "unchanged": 0, "superseded": 0, "emptied": 0}
+        # Rows of one key count one after the other: a row that repeats the document before it keeps its
+        # time, one behind an empty set does not.
+        now = {}
         for at, (key, items) in enumerate(zip(keys, sets)):
+            held, is_new = now.get(key, (self.held.get(key), False))
+            new = (self.signature(items), payloads[at]) if items else None
+            if new is None:
+                now[key] = (None, False)
+            elif held is None or held[:2] != new:
+                now[key] = ((*new, times[at]), True)
+            else:
+                now[key] = (held, is_new)
             if last[key] != at:
                 counts["superseded"] += bool(items)
                 continue
-            if not items:
-                counts["emptied"] += self.held.pop(key, None) is not None
+            before, (after, is_new) = self.held.pop(key, None), now[key]
+            if after is None:
+                counts["emptied"] += before is not None
                 continue
-            new = (self.signature(items), payloads[at])
-            old = self.held.get(key)
-            if old is None:
-                counts["inserted"] += 1
-            elif old[:2] == new:
-                # It keeps its time.
-                counts["unchanged"] += 1
-                continue
-            else:
-                counts["replaced"] += 1
-            self.held[key] = (*new, times[at])
+            counts["inserted" if before is None else "replaced" if is_new else "unchanged"] += 1
+            self.held[key] = after
         empty = tuple(at for at, items in enumerate(sets) if not items)
         assert added == nk.Added(**counts, empty=empty)
 
