@@ -138,8 +138,8 @@ def by_brute_force(texts, pairs):
 
 def command(folder, *arguments):
     """What the tool prints as JSON; the test is skipped without a tool."""
-    tool = os.environ.get("NEARKIN") or shutil.which("nearkin")
+    tool = os.environ.get("NEARKIN_BINARY") or shutil.which("nearkin")
     if tool is None:
-        pytest.skip("no tool nearkin (NEARKIN=... names it)")
+        pytest.skip("no command nearkin (NEARKIN_BINARY names one)")
     ran = subprocess.run([tool, *arguments, "--json", "--quiet"], cwd=folder, check=True, capture_output=True)
     return [json.loads(line) for line in ran.stdout.splitlines()]
