@@ -118,6 +118,16 @@ fn sizes(file: &Source) -> Vec<String> {
     found
 }
 
+/// A newcomer reads it in minutes, and finds the command for the main job and that for all tests.
+#[test]
+fn the_readme_is_short_and_has_both_commands() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(text.split_whitespace().count() < 1_300);
+    for command in ["\ncargo run --release -- add ", "\ncargo test --all-features\n"] {
+        assert!(text.contains(command), "{command:?}");
+    }
+}
+
 #[test]
 fn files_and_lines_are_short() {
     assert_none(&sources(), sizes);

@@ -46,6 +46,9 @@ use summary::AuditReport;
 const WORST: usize = 20;
 const APART: usize = 10;
 
+/// What the head of a page names as its generator: no report is taken for a page of this command.
+const GENERATOR: &str = "nearkin audit";
+
 /// Runs the command.
 pub fn run(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
@@ -227,7 +230,7 @@ fn check_files(args: &Audit) -> Result<(), Failure> {
     if let Some(list) = &args.list {
         keep_foreign(list, "audit", "--list", || is_list(list))?;
     }
-    args.page.as_deref().map_or(Ok(()), |page| check_page(page, "audit", "--page"))
+    args.page.as_deref().map_or(Ok(()), |page| check_page(page, ("audit", "--page"), GENERATOR))
 }
 
 /// Whether a file is an earlier list, as its first line says, or empty.

@@ -110,23 +110,31 @@ fn check_out(args: &Report) -> Result<(), Failure> {
     } else if files::lies_in(&args.out, &args.index) {
         "lies in the index"
     } else {
-        return check_page(&args.out, "report", "--out");
+        return check_page(&args.out, ("report", "--out"), GENERATOR);
     };
     let out = args.out.display();
     Err(Failure::new(format!("{out} {what}"), "write the report to another file"))
 }
 
-/// Fails if there is a file at the path of a page that is none.
-pub(crate) fn check_page(path: &Path, command: &str, option: &str) -> Result<(), Failure> {
-    keep_foreign(path, command, option, || is_page(path))
+/// What the head of a report names as its generator.
+const GENERATOR: &str = "nearkin";
+
+/// Fails if there is a file at the path of a page that is no page of this generator.
+pub(crate) fn check_page(
+    path: &Path,
+    (command, option): (&str, &str),
+    generator: &str,
+) -> Result<(), Failure> {
+    keep_foreign(path, command, option, || is_page(path, generator))
 }
 
 /// Whether a file is an earlier page, as its head says, or empty, as `mktemp` makes it.
-fn is_page(path: &Path) -> bool {
+fn is_page(path: &Path, generator: &str) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
-    let mark: &[u8] = b"<meta name=\"generator\" content=\"nearkin\">";
-    read.is_ok() && (head.is_empty() || head.windows(mark.len()).any(|part| part == mark))
+    let mark = format!("<meta name=\"generator\" content=\"{generator}\">");
+    read.is_ok()
+        && (head.is_empty() || head.windows(mark.len()).any(|part| part == mark.as_bytes()))
 }
 
 /// Where the documents can be read again, for their sizes and texts. `None` if there is no source.

@@ -110,6 +110,11 @@ fn a_page_and_a_list_replace_nothing_of_others() {
     scratch.fails(&format!("{command} --page both --list both"), &["are one file, both"]);
     scratch.fails(&format!("{command} --page both --list ./both"), &["are one file"]);
     assert!(!scratch.path("both").exists());
+    // A report is no page of an audit, and the reverse.
+    scratch.ok("add i --jsonl kept.jsonl");
+    scratch.ok("report i --out report.html");
+    scratch.fails(&format!("{command} --page report.html"), &["was not written by"]);
+    scratch.fails("report i --out made--page", &["was not written by"]);
     let page = fs::read_to_string(scratch.path("made--page")).unwrap();
     assert!(page.contains("nothing at all is like this \\u003c/script\\u003e row"));
     assert!(page.contains("\"wrong\":2,"), "{page}");
