@@ -1,10 +1,8 @@
 // The list of clusters, and one of them.
 
-const PAGE = 50;
 const searched = data.clusters.map((cluster) =>
   cluster.documents.map((document) => document.key.toLowerCase()).join("\n"),
 );
-const list = { found: [], shown: 0 };
 
 // When the first and the last of its documents was changed or, without files, added.
 const firstOf = ({ first, documents }) => hasFiles ? Math.min(...documents.map(changedAt)) : first;
@@ -70,23 +68,6 @@ function row(place) {
     numberCell(data.totals.free_known ? free() : day(firstOf(cluster))),
     numberCell(day(lastOf(cluster))),
   );
-}
-
-function more() {
-  const next = list.found.slice(list.shown, list.shown + PAGE);
-  list.body.append(...next.map(row));
-  list.shown += next.length;
-  const left = list.found.length - list.shown;
-  const button = at("list").querySelector(".more");
-  if (button) button.remove();
-  if (left <= 0) return;
-  const name = `Show ${Math.min(left, PAGE)} more of ${whole(left)}`;
-  const show = () => {
-    const first = list.shown;
-    more();
-    list.body.rows[first].querySelector("button").focus();
-  };
-  at("list").append(buttonOf(name, { class: "more quiet" }, show));
 }
 
 // A small picture of how a cluster grew.

@@ -1,9 +1,7 @@
 // The list of pairs, and each pair with both texts.
 
-const PAGE = 100;
 // Pairs that stand out are drawn with the page, as far as there are not too many.
 const DRAWN_MAX = 50;
-const list = { found: [], shown: 0 };
 // Whether all words of a pair are shown, by its place.
 const wholes = new Set();
 
@@ -107,17 +105,6 @@ function row(place) {
     make("td", { class: "text" }, keyOf(b.key)),
     make("td", { class: "number" }, percent(pair.share_of_b)),
   );
-}
-
-function more() {
-  const next = list.found.slice(list.shown, list.shown + PAGE);
-  list.body.append(...next.map(row));
-  list.shown += next.length;
-  const left = list.found.length - list.shown;
-  const button = at("list").querySelector(".more");
-  if (button) button.remove();
-  if (left <= 0) return;
-  at("list").append(buttonOf(`Show ${Math.min(left, PAGE)} more of ${whole(left)}`, { class: "more quiet" }, more));
 }
 
 // Draws a pair, if it is not there, and goes to it.
