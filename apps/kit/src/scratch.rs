@@ -132,6 +132,24 @@ pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     return std::os::windows::fs::FileExt::seek_read(file, buffer, at);
 }
 
+/// Reads so many bytes from an offset.
+pub fn read_exact_at(file: &File, mut at: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut block = vec![0; bytes];
+    let mut rest = &mut block[..];
+    while !rest.is_empty() {
+        match read_at(file, rest, at) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                at += count as u64;
+                rest = &mut rest[count..];
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(block)
+}
+
 /// Reads a file from an offset. Several readers of one file do not disturb each other.
 pub(crate) struct ReadAt {
     pub file: std::sync::Arc<File>,
@@ -161,6 +179,17 @@ mod tests {
         let path = one.path().to_owned();
         drop(one);
         assert!(!path.exists() && other.path().exists());
+    }
+
+    #[test]
+    fn all_bytes_are_read_or_it_is_an_error() {
+        use io::Write as _;
+        let mut file = file().unwrap();
+        file.write_all(b"0123456789").unwrap();
+        assert_eq!(read_exact_at(&file, 2, 8).unwrap(), b"23456789");
+        assert!(read_exact_at(&file, 10, 0).unwrap().is_empty());
+        let error = read_exact_at(&file, 3, 8).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 
     /// Creates a folder with a link, a hard link and a pipe to or beside the file `victim`.

@@ -53,15 +53,8 @@ impl MemberFiles {
                 copies.warn(container, &error);
             }
         }
-        let (mut at, bytes) = *copies.places.get(key)?;
-        let (mut document, mut filled) = (vec![0; bytes], 0);
-        while filled < bytes {
-            match scratch::read_at(copies.file.as_ref()?, &mut document[filled..], at).ok()? {
-                0 => return None,
-                count => (filled, at) = (filled + count, at + count as u64),
-            }
-        }
-        Some(document.into())
+        let (at, bytes) = *copies.places.get(key)?;
+        scratch::read_exact_at(copies.file.as_ref()?, at, bytes).ok().map(Into::into)
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write as _};
 
 use nearkin_input::raw::{Origin, Raw};
 use nearkin_kit::failure::Failure;
-use nearkin_kit::scratch::{self, read_at};
+use nearkin_kit::scratch::{self, read_exact_at};
 
 /// Length of an entry: where the row begins, its length, its file and its line.
 const ENTRY: usize = 24;
@@ -62,12 +62,10 @@ impl Spool {
 
 impl Spooled {
     pub(super) fn row(&self, number: u64) -> io::Result<SpooledRow<'_>> {
-        let mut entry = [0; ENTRY];
-        fill(&self.entries, &mut entry, number * ENTRY as u64)?;
+        let entry = read_exact_at(&self.entries, number * ENTRY as u64, ENTRY)?;
         let (at, length) = (number_of(&entry[..8]), number_of(&entry[8..12]));
         let (file, line) = (number_of(&entry[12..16]), number_of(&entry[16..]));
-        let mut row = vec![0; usize::try_from(length).unwrap_or(0)];
-        fill(&self.rows, &mut row, at)?;
+        let row = read_exact_at(&self.rows, at, usize::try_from(length).unwrap_or(0))?;
         let name = self.names.get(usize::try_from(file).unwrap_or(usize::MAX));
         let file = name.map_or("", String::as_str);
         let origin = Origin::Line { file: file.into(), file_number: 0, number: line, at: None };
@@ -77,19 +75,6 @@ impl Spooled {
 
 fn number_of(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-fn fill(file: &File, mut rest: &mut [u8], mut at: u64) -> io::Result<()> {
-    while !rest.is_empty() {
-        match read_at(file, rest, at)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                rest = &mut rest[count..];
-                at += count as u64;
-            }
-        }
-    }
-    Ok(())
 }
 
 fn failed(error: &io::Error) -> Failure {

@@ -12,10 +12,11 @@ use bytes::Bytes;
 use nearkin::{Details, Error, Original, Sketcher};
 
 use super::held::Held;
-use super::ledger::{Entry, Ledger, read_at};
+use super::ledger::{Entry, Ledger};
 use nearkin_input::fields::Fields;
 use nearkin_input::raw::{Origin, Raw, Skipped};
 use nearkin_kit::input::content::Reading;
+use nearkin_kit::scratch::read_exact_at;
 
 /// Maximum number of input files that are open at a time.
 const FILES_MAX: usize = 64;
@@ -79,7 +80,7 @@ impl Documents<'_> {
         let line = match entry.at {
             Some(at) => {
                 let file = self.remade.file(entry.file)?;
-                read_at(&file, at, entry.line_bytes as usize)?
+                read_exact_at(&file, at, entry.line_bytes as usize)?
             }
             None => self.ledger.line(entry)?,
         };

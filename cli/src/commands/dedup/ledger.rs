@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use nearkin_kit::scratch;
+use nearkin_kit::scratch::{self, read_exact_at};
 
 /// Size of an entry without its signature.
 const HEAD_BYTES: usize = 52;
@@ -223,7 +223,7 @@ impl Ledger {
         let mut found = Vec::with_capacity(numbers.len());
         for run in runs(numbers) {
             let first = run.iter().min().copied().unwrap_or(0);
-            let block = read_at(&self.read_entries, first * bytes as u64, run.len() * bytes)?;
+            let block = read_exact_at(&self.read_entries, first * bytes as u64, run.len() * bytes)?;
             for number in run {
                 let at = usize::try_from(number - first).unwrap_or(usize::MAX) * bytes;
                 let entry = Entry::decode(&block[at..at + bytes]);
@@ -236,7 +236,7 @@ impl Ledger {
     /// Reads an entry without its signature.
     pub(super) fn head(&self, number: u64) -> io::Result<Entry> {
         let bytes = (HEAD_BYTES + self.signature_bytes) as u64;
-        let head = read_at(&self.read_entries, number * bytes, HEAD_BYTES)?;
+        let head = read_exact_at(&self.read_entries, number * bytes, HEAD_BYTES)?;
         Entry::decode_head(&head).ok_or_else(damaged)
     }
 
@@ -244,7 +244,7 @@ impl Ledger {
     pub(super) fn heads(&self, first: u64) -> io::Result<Vec<Entry>> {
         let bytes = HEAD_BYTES + self.signature_bytes;
         let count = usize::try_from(self.count.saturating_sub(first).min(AHEAD)).unwrap_or(0);
-        let block = read_at(&self.read_entries, first * bytes as u64, count * bytes)?;
+        let block = read_exact_at(&self.read_entries, first * bytes as u64, count * bytes)?;
         let heads = block.chunks_exact(bytes).map(Entry::decode_head);
         heads.map(|head| head.ok_or_else(damaged)).collect()
     }
@@ -252,12 +252,12 @@ impl Ledger {
     /// The line of a document that is not in the input.
     pub(super) fn line(&self, entry: &Entry) -> io::Result<Vec<u8>> {
         let begin = entry.other.begin + u64::from(entry.other.bytes);
-        read_at(&self.read_texts, begin, entry.line_bytes as usize)
+        read_exact_at(&self.read_texts, begin, entry.line_bytes as usize)
     }
 
     /// Reads a text.
     pub(super) fn text(&self, text: Text) -> io::Result<Vec<u8>> {
-        read_at(&self.read_texts, text.begin, text.bytes as usize)
+        read_exact_at(&self.read_texts, text.begin, text.bytes as usize)
     }
 }
 
@@ -286,21 +286,6 @@ fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
     file.set_len(bytes)?;
     file.seek(SeekFrom::End(0))?;
     Ok(Some(file))
-}
-
-/// Reads from an offset.
-pub(super) fn read_at(file: &File, mut at: u64, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut block = vec![0; bytes];
-    let mut rest = &mut block[..];
-    while !rest.is_empty() {
-        let count = scratch::read_at(file, rest, at)?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        at += count as u64;
-        rest = &mut rest[count..];
-    }
-    Ok(block)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use super::ledger::{read_at, runs, u32_at, u64_at};
-use nearkin_kit::scratch;
+use super::ledger::{runs, u32_at, u64_at};
+use nearkin_kit::scratch::{self, read_exact_at};
 
 /// The decision on a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Verdicts {
         for run in runs(numbers) {
             let first = run.iter().min().copied().unwrap_or(0);
             let bytes = run.len() * size_of::<[u8; 16]>();
-            let block = read_at(&self.file, first * VERDICT_BYTES, bytes)?;
+            let block = read_exact_at(&self.file, first * VERDICT_BYTES, bytes)?;
             let (stored, _) = block.as_chunks();
             let is_falling = run.len() > 1 && run[0] > run[1];
             let ordered = stored.iter().map(|one| Verdict::decode(*one));
