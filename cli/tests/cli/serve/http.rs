@@ -134,10 +134,12 @@ impl Answer {
         answer
     }
 
-    /// The objects of lines of JSON.
+    /// The objects of lines of JSON. A slow answer may end with blanks, which are no line.
     #[track_caller]
     pub(super) fn lines(&self) -> Vec<Value> {
-        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let text = self.text();
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     pub(super) fn text(&self) -> String {
