@@ -71,19 +71,41 @@ impl Details {
     /// # }
     /// ```
     pub fn differs_only_in_numbers(&self, other: &Self) -> bool {
-        let (mut here, mut there) = (Parts::new(&self.text), Parts::new(&other.text));
-        let mut is_other_number = false;
-        loop {
-            match (here.next(), there.next()) {
-                (None, None) => return is_other_number,
-                (Some(Part::Numbers(one)), Some(Part::Numbers(other))) => {
-                    is_other_number |= one != other;
-                }
-                (Some(Part::Word(one)), Some(Part::Word(other))) if is_same(one, other) => {}
-                _ => return false,
+        let from = equal_until(&self.text, &other.text);
+        differ_only_in_numbers(&self.text[from..], &other.text[from..])
+    }
+}
+
+fn differ_only_in_numbers(one: &str, other: &str) -> bool {
+    let (mut here, mut there) = (Parts::new(one), Parts::new(other));
+    let mut is_other_number = false;
+    loop {
+        match (here.next(), there.next()) {
+            (None, None) => return is_other_number,
+            (Some(Part::Numbers(one)), Some(Part::Numbers(other))) => {
+                is_other_number |= one != other;
             }
+            (Some(Part::Word(one)), Some(Part::Word(other))) if is_same(one, other) => {}
+            _ => return false,
         }
     }
+}
+
+/// A place up to which two texts have the same parts: where the last word of ASCII letters between
+/// spaces begins before their first difference, which neither reaches into it nor into the numbers
+/// before it.
+fn equal_until(one: &str, other: &str) -> usize {
+    let equal = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    let mut behind = equal;
+    while let Some(space) = one.as_bytes()[..behind].iter().rposition(|byte| *byte == b' ') {
+        let before = one.as_bytes()[..space].iter().rev();
+        let begin = space - before.take_while(|byte| byte.is_ascii_alphabetic()).count();
+        if begin < space && begin.checked_sub(1).is_some_and(|at| one.as_bytes()[at] == b' ') {
+            return begin;
+        }
+        behind = space;
+    }
+    0
 }
 
 impl fmt::Debug for Details {
@@ -432,6 +454,40 @@ mod tests {
         ] {
             assert!(!details(one).differs_only_in_numbers(&details(other)), "{one} / {other}");
         }
+    }
+
+    #[test]
+    fn what_two_texts_begin_with_does_not_change_the_verdict() {
+        let pieces =
+            ["7", "8,5", "the", "a4", " ", " ", "  ", ",", "\u{e9}t\u{e9}", "\u{663}", "Cat"];
+        let mut state = 11_u64;
+        let mut next = |end: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).unwrap() % end
+        };
+        let mut verdicts = [0, 0];
+        for _ in 0..20_000 {
+            let mut text: Vec<&str> = (0..next(16)).map(|_| pieces[next(pieces.len())]).collect();
+            let one = "w ".to_owned() + &text.concat();
+            for _ in 0..next(3) {
+                let at = next(text.len() + 1);
+                match next(3) {
+                    0 => text.insert(at, pieces[next(pieces.len())]),
+                    _ if at == text.len() => continue,
+                    1 => text[at] = pieces[next(pieces.len())],
+                    _ => drop(text.remove(at)),
+                }
+            }
+            let other = "w ".to_owned() + &text.concat();
+            let verdict = differ_only_in_numbers(&one, &other);
+            verdicts[usize::from(verdict)] += 1;
+            assert_eq!(
+                details(&one).differs_only_in_numbers(&details(&other)),
+                verdict,
+                "{one:?} {other:?}"
+            );
+        }
+        assert!(verdicts.iter().all(|count| *count > 1_000), "{verdicts:?}");
     }
 
     #[test]
