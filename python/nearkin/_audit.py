@@ -27,9 +27,10 @@ class Audited(NamedTuple):
     equal: int
     #: Removed rows below the threshold that are similar to another removed row.
     chained: int
-    #: Removed rows that reach the threshold, and differ from the kept one in numbers, or in what is rare.
-    in_numbers: int
-    in_rare: int
+    #: Removed rows that reach the threshold, and differ from the kept one in numbers, or in what is rare;
+    #: None if ``guard`` does not look at that.
+    in_numbers: int | None
+    in_rare: int | None
     #: Rows of which a kept row may be more similar than the one that was found: too many candidates.
     unsettled: int
     #: Removed rows with nothing to compare, which were not judged.

@@ -78,7 +78,7 @@ def test_the_guard_says_what_sets_a_pair_apart():
     params = nk.Params(shingles="words:1")
     found = nk.audit(removed, kept, params=params)
     assert found.rows["apart"] == ["numbers"] and found.in_numbers == 1
-    assert nk.audit(removed, kept, params=params, guard="none").in_numbers == 0
+    assert nk.audit(removed, kept, params=params, guard="none").in_numbers is None
     with pytest.raises(nk.InvalidError):
         nk.audit(removed, kept, guard="never")
     with pytest.raises(nk.InvalidError):

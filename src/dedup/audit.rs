@@ -12,6 +12,9 @@ use crate::{
 };
 use nearkin_sketch::engine::has_bands;
 
+/// Number of documents that are written at once.
+const BATCH: usize = 1_024;
+
 /// The thresholds that [`AuditCounts::wrong`] counts at, with the one that was asked for.
 const THRESHOLDS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// A pair of at least this similarity, or of the threshold that was asked for if it is lower, is
@@ -134,10 +137,11 @@ pub struct AuditCounts {
     pub equal: u64,
     /// Removed documents below the threshold that are similar to another removed one.
     pub chained: u64,
-    /// Removed documents that reach the threshold, and differ from the kept one in numbers.
-    pub in_numbers: u64,
+    /// Removed documents that reach the threshold, and differ from the kept one in numbers; `None` if
+    /// the guard does not look at numbers.
+    pub in_numbers: Option<u64>,
     /// The same, and they differ in what is rare.
-    pub in_rare: u64,
+    pub in_rare: Option<u64>,
     /// Documents whose most similar kept one is not certain: [`Audited::is_settled`].
     pub unsettled: u64,
 }
@@ -150,6 +154,16 @@ impl AuditCounts {
         self.wrong.iter().find(is_it).map(|(_, count)| *count)
     }
 
+    fn of(kept: usize, guard: Guard, wrong: Vec<(f64, u64)>) -> Self {
+        Self {
+            kept: kept as u64,
+            wrong,
+            in_numbers: (guard != Guard::None).then_some(0),
+            in_rare: (guard == Guard::Rare).then_some(0),
+            ..Self::default()
+        }
+    }
+
     fn add(&mut self, one: &Audited) {
         self.removed += 1;
         let similarity = one.kept.map_or(0.0, |kept| kept.similarity);
@@ -158,8 +172,12 @@ impl AuditCounts {
         }
         self.equal += u64::from(one.kept.is_some_and(|kept| kept.is_whole()));
         self.chained += u64::from(one.chained.is_some());
-        self.in_numbers += u64::from(one.apart == Some(Apart::Numbers));
-        self.in_rare += u64::from(matches!(one.apart, Some(Apart::Rare { .. })));
+        let count = match one.apart {
+            Some(Apart::Numbers) => &mut self.in_numbers,
+            Some(Apart::Rare { .. }) => &mut self.in_rare,
+            None => &mut None,
+        };
+        *count = count.map(|count| count + 1);
         self.unsettled += u64::from(!one.is_settled);
     }
 }
@@ -291,9 +309,7 @@ impl Audit {
         }
         let apart = self.apart(&found, fetch)?;
         let mut apart = apart.into_iter().peekable();
-        let mut counts =
-            AuditCounts { kept: self.kept_shingles.len() as u64, ..AuditCounts::default() };
-        counts.wrong = self.thresholds();
+        let mut counts = AuditCounts::of(self.kept_shingles.len(), self.guard, self.thresholds());
         let mut search = self.search(&self.removed, REMOVED);
         for rows in self.parts() {
             let nearest = |row: usize| found[row].duplicate(self.shingles[row]);
@@ -403,11 +419,11 @@ impl FoundRow {
 }
 
 fn add(index: &Index, shingles: &mut Vec<u32>, signatures: &[Signature]) -> Result<()> {
-    let numbered = (shingles.len() as u64..).zip(signatures);
-    let batch = numbered.fold(Batch::new(), |batch, (number, one)| batch.insert(number, one));
-    if !batch.is_empty() {
+    for signatures in signatures.chunks(BATCH) {
+        let numbered = (shingles.len() as u64..).zip(signatures);
+        let batch = numbered.fold(Batch::new(), |batch, (number, one)| batch.insert(number, one));
         index.write(batch)?;
+        shingles.extend(signatures.iter().map(Signature::shingle_count));
     }
-    shingles.extend(signatures.iter().map(Signature::shingle_count));
     Ok(())
 }

@@ -126,9 +126,22 @@ fn what_sets_a_pair_apart_is_said() {
     let (found, counts) = audited(&made, Guard::Rare, 2, false).unwrap();
     let apart: Vec<_> = found.iter().map(|one| one.apart).collect();
     assert_eq!(apart, [Some(Apart::Numbers), None, None]);
-    assert_eq!((counts.in_numbers, counts.in_rare, counts.equal), (1, 0, 1));
+    assert_eq!((counts.in_numbers, counts.in_rare, counts.equal), (Some(1), Some(0), 1));
+    // What was not looked at has no count.
+    let (_, counts) = audited(&made, Guard::Numbers, 2, false).unwrap();
+    assert_eq!((counts.in_numbers, counts.in_rare), (Some(1), None));
     let (found, counts) = audited(&made, Guard::None, 2, false).unwrap();
-    assert!(found.iter().all(|one| one.apart.is_none()) && counts.in_numbers == 0);
+    assert!(found.iter().all(|one| one.apart.is_none()));
+    assert_eq!((counts.in_numbers, counts.in_rare), (None, None));
+}
+
+#[test]
+fn more_documents_than_one_batch_holds_are_added_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut audit = Audit::new(dir.path().join("work"), &params(), 0.7, Guard::None).unwrap();
+    let signature = audit.sketcher().text("one two three four").unwrap();
+    let many = (16 << 20) / signature.as_bytes().len() + 1;
+    audit.add_kept(&vec![signature; many]).unwrap();
 }
 
 #[test]

@@ -52,6 +52,10 @@ const GENERATOR: &str = "nearkin audit";
 /// Runs the command.
 pub fn run(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
+    judged(args, output).map_err(|failure| failure.on_results())
+}
+
+fn judged(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
     nearkin_kit::threads::start_pool()?;
     check_files(args)?;
     let (params, threshold) = params(args)?;

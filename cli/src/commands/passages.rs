@@ -179,7 +179,8 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
         }
     }
     let own = index.params().threshold();
-    let contained = args.conditions.contained.filter(|_| has_fingerprints(index));
+    let contained = args.conditions.contained;
+    check_shares(index, args)?;
     let threshold = args.conditions.threshold.unwrap_or(own);
     let alike = match contained {
         Some(contained) => Alike::contained(contained),
@@ -225,6 +226,17 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     Ok(ended)
 }
 
+/// Refuses a share that the index cannot ask for.
+fn check_shares(index: &Reader, args: &Query) -> Result<(), Failure> {
+    let (contained, threshold) = (args.conditions.contained, args.conditions.threshold);
+    let (option, advice) = match (has_fingerprints(index), contained, threshold) {
+        (false, Some(_), _) => ("--contained", "windows of text are compared: --threshold T"),
+        (true, Some(_), Some(_)) => ("--threshold", "texts share words or not: leave it out"),
+        _ => return Ok(()),
+    };
+    Err(Failure::new(format!("{option} does nothing here"), advice))
+}
+
 /// Queries by every text of the input. With `printing.many`, unreadable texts are not an error.
 /// Also returns the number of complete answers without a match.
 fn by_content(
@@ -253,6 +265,10 @@ fn by_content(
                     answered += u64::from(answer.found > 0);
                     missed += u64::from(answer.found == 0 && answer.complete);
                     printing.print(&QueryText { name: &name, text: &text }, &answer, output)?;
+                }
+                Err(one) if printing.args.lines.strict => {
+                    output.flush()?;
+                    return Err(skips::stopped_at(&one));
                 }
                 Err(one) => skipped.push(one),
             }

@@ -51,6 +51,16 @@ fn what_cannot_be_read_is_said_and_not_judged() {
     }
     assert_eq!(told["blank"], serde_json::json!([1, 1]));
     assert_eq!(told["skipped"], serde_json::json!([0, 1]));
+    let command = "audit removed.jsonl --kept kept.jsonl --threshold 0.5 --lenient --guard none";
+    let ran = scratch.ok(command);
+    assert!(!ran.stdout.contains("differ"), "not looked at: {}", ran.stdout);
+    assert!(scratch.ok(&format!("{command} --json")).objects()[0]["differ_in_rare"].is_null());
+    // A kept row that cannot be read is missing in the input: its own row counts as removed.
+    let rows = |from: u8| (from..b'i').map(|c| format!("{{\"id\": {c}, \"text\": \"no {c}\"}}\n"));
+    scratch.write("all.jsonl", rows(b'a').collect::<String>());
+    scratch.write("cut.jsonl", rows(b'b').collect::<String>() + "{\"id\": 97, \"te\n");
+    let ran = scratch.run("audit --all all.jsonl --kept cut.jsonl").ends_with(3);
+    ran.says(&["their rows of the input count as removed"]);
     // Files without a row.
     scratch.write("empty.jsonl", "");
     scratch
@@ -238,6 +248,6 @@ fn a_signal_ends_it_and_leaves_nothing() {
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     signal(child.id(), "-INT");
     let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(130);
-    ran.says(&["interrupted"]);
+    ran.says(&["interrupted", "incomplete; run the command again"]);
     is_clean();
 }

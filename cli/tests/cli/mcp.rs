@@ -104,8 +104,50 @@ fn what_an_assistant_asks_wrongly_is_explained() {
         assert_eq!(result["isError"], true, "{result}");
         assert!(result["content"][0]["text"].as_str().unwrap().contains(says), "{result}");
     }
+    // A message that cannot be read is answered under its id: its client waits for that.
+    let half = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"find_similar","arguments":{"text":"cut \ud83d"}}}"#;
+    let text = json!({"name": "find_similar", "arguments": {"text": "x".repeat(9 << 20)}});
+    let long = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{text},"id":"long"}}"#);
+    let deep = format!("{{\"id\":10,\"params\":{}{}}}", "[".repeat(500), "]".repeat(500));
+    let many = json!(vec![request(11, "ping", &json!({})); 100]);
+    let lines = format!("{half}\n{long}\n{deep}\n{many}\n{}", request(12, "ping", &json!({})));
+    let ran = scratch.run_with_stdin("mcp i", lines.as_bytes()).ends_with(0);
+    let told: Vec<Value> = ran.objects();
+    let ids: Vec<_> = told.iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(ids, [json!(9), json!("long"), json!(10), Value::Null, json!(12)], "{}", ran.stdout);
+    for (answer, says) in told.iter().zip(["half of a surrogate", "a part", "recursion", "1 to 32"])
+    {
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(says), "{message}");
+    }
     let ran = scratch.run_with_stdin("mcp i", b"no json\n\n").ends_with(0);
     assert!(ran.stdout.contains("-32700"), "{}", ran.stdout);
     assert_eq!(ran.stdout.lines().count(), 1);
     scratch.fails("mcp nowhere", &["nowhere"]);
+}
+
+#[test]
+fn an_index_of_sets_is_offered_as_one() {
+    let scratch = Scratch::new();
+    scratch.write("sets.jsonl", "{\"id\": \"a\", \"items\": [1, 2, \"three\"]}\n");
+    scratch.ok("add i --jsonl sets.jsonl --shingles items");
+    let items = json!([3, "three", 2, 1]);
+    let answers = answers(
+        &scratch,
+        "mcp i",
+        &[
+            request(1, "tools/list", &json!({})),
+            call(2, "find_similar", &json!({"items": items, "threshold": 0.5})),
+            call(3, "admit", &json!({"key": {"base64": "/w=="}, "items": [7, 8, 9]})),
+            call(4, "get_document", &json!({"key": {"base64": "/w=="}})),
+        ],
+    );
+    let tools = answers[0]["result"]["tools"].as_array().unwrap();
+    for tool in tools.iter().filter(|tool| tool["name"] != "get_document") {
+        let schema = &tool["inputSchema"]["properties"];
+        assert!(schema["items"].is_object() && schema["text"].is_null(), "{tool}");
+    }
+    assert_eq!(answers[1]["result"]["structuredContent"]["matches"][0]["key"], "a");
+    assert_eq!(answers[2]["result"]["structuredContent"]["decision"], "admitted", "{}", answers[2]);
+    assert_eq!(answers[3]["result"]["structuredContent"]["key"], json!({"base64": "/w=="}));
 }

@@ -234,3 +234,21 @@ fn fingerprints_say_who_copied_from_whom() {
     scratch.ok("add w essays --for quotes").says_not("different settings");
     scratch.fails("pairs w", &["of passages (50:25)"]);
 }
+
+#[test]
+fn a_query_refuses_what_it_cannot_do() {
+    let scratch = Scratch::new();
+    scratch.write("texts/a.txt", words(0, 60));
+    scratch.ok("add windows texts --passages 20:10 --threshold 0.3");
+    scratch.ok("add prints texts --for quotes");
+    scratch.write("q.txt", words(10, 40));
+    scratch
+        .fails("query windows q.txt --contained 0.8", &["--contained does nothing", "--threshold"]);
+    let both = "query prints q.txt --contained 0.5 --threshold 0.4";
+    scratch.fails(both, &["--threshold does nothing", "leave it out"]);
+    let line = serde_json::json!({"id": 1, "text": words(10, 40)});
+    scratch.write("bad.jsonl", format!("{line}\nno json\n{line}\n"));
+    assert_eq!(scratch.run("query prints --jsonl bad.jsonl --json").objects().len(), 2);
+    let ran = scratch.run("query prints --jsonl bad.jsonl --json --strict").ends_with(2);
+    assert_eq!(ran.says(&["--strict: stopped at bad.jsonl line 2"]).objects().len(), 1);
+}

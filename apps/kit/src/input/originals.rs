@@ -33,9 +33,10 @@ use nearkin_input::raw::{self, Origin, Raw, Reason, Skipped};
 use nearkin_input::records::Records;
 use nearkin_input::source::{self, RowOptions};
 
-/// Maximum number of cached documents. The cache helps because pairs name the same documents
-/// repeatedly.
+/// Maximum number of cached documents, and of their shingles. The cache helps because pairs name the
+/// same documents repeatedly.
 const KEPT_MAX: usize = 1_024;
+const KEPT_SHINGLES_MAX: usize = 8 << 20;
 
 /// Where the documents of an index can be read again.
 pub struct Originals {
@@ -47,7 +48,25 @@ pub struct Originals {
     lines: HashMap<Vec<u8>, LinePlace>,
     damaged: Vec<Skipped>,
     members: MemberFiles,
-    kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
+    kept: Mutex<Kept>,
+}
+
+/// Documents that were read.
+#[derive(Default)]
+struct Kept {
+    documents: HashMap<Vec<u8>, Option<Arc<Original>>>,
+    shingles: usize,
+}
+
+impl Kept {
+    fn keep(&mut self, key: &[u8], document: Option<Arc<Original>>) {
+        let shingles = document.as_ref().map_or(0, |document| document.shingle_hashes().len());
+        if self.documents.len() >= KEPT_MAX || self.shingles + shingles > KEPT_SHINGLES_MAX {
+            *self = Self::default();
+        }
+        self.shingles += shingles;
+        self.documents.insert(key.to_vec(), document);
+    }
 }
 
 /// Where a line is.
@@ -201,7 +220,8 @@ impl Originals {
         &self.damaged
     }
 
-    /// Reads files only below this folder; relative keys are relative to it.
+    /// Reads files only below this folder, and at each call anew: a server outlives what it has
+    /// read. Relative keys are relative to the folder.
     #[must_use]
     pub fn only_inside(mut self, folder: Inside) -> Self {
         self.inside = Some(folder);
@@ -211,16 +231,15 @@ impl Originals {
     /// The document with this key. Returns `None` if it cannot be read, or if it no longer has
     /// content that can be compared.
     pub fn fetch(&self, key: &[u8]) -> Option<Original> {
+        if self.inside.is_some() {
+            return self.read(key);
+        }
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().get(key) {
+        if let Some(known) = kept().documents.get(key) {
             return known.as_deref().cloned();
         }
         let original = self.read(key).map(Arc::new);
-        let mut kept = kept();
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
-        }
-        kept.insert(key.to_vec(), original.clone());
+        kept().keep(key, original.clone());
         original.as_deref().cloned()
     }
 

@@ -70,7 +70,7 @@ pub(super) fn html(report: &AuditReport<'_>, shown: &[ShownRow<'_>]) -> Result<S
         threshold: report.threshold,
         wrong: report.wrong(),
         wrong_at: &report.counts.wrong,
-        facts: report.facts().into(),
+        facts: report.facts(),
         rows: shown.iter().map(PageRow::new).collect(),
     };
     AUDIT.html(&data)

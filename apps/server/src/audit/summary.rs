@@ -32,8 +32,9 @@ struct SummaryObject<'a> {
     wrong_at: &'a [(f64, u64)],
     equal: u64,
     chained: u64,
-    differ_in_numbers: u64,
-    differ_in_rare: u64,
+    /// Null if the guard did not look.
+    differ_in_numbers: Option<u64>,
+    differ_in_rare: Option<u64>,
     unsettled: u64,
     /// Counts of the kept and of the removed rows.
     blank: [u64; 2],
@@ -104,14 +105,18 @@ impl AuditReport<'_> {
     }
 
     /// What there is to say beside that.
-    pub(super) fn facts(&self) -> [(&'static str, u64); 4] {
+    pub(super) fn facts(&self) -> Vec<(&'static str, u64)> {
         let counts = &self.counts;
-        [
-            ("have the same shingles as a kept row", counts.equal),
-            ("below the threshold, and similar to another removed row: chains", counts.chained),
+        let found = [
+            ("have the same shingles as a kept row", Some(counts.equal)),
+            (
+                "below the threshold, and similar to another removed row: chains",
+                Some(counts.chained),
+            ),
             ("similar to a kept row, but differ in numbers", counts.in_numbers),
             ("similar to a kept row, but differ in rare words", counts.in_rare),
-        ]
+        ];
+        found.into_iter().filter_map(|(what, count)| Some((what, count?))).collect()
     }
 
     /// Says what was not judged, or not for certain.
@@ -122,9 +127,16 @@ impl AuditReport<'_> {
                 output::note(format!("{}: {what}", counted(count, "row")));
             }
         };
+        let of_input = !self.args.all.is_empty();
         say(sides.blank[1], "removed, with nothing to compare: not judged");
-        say(sides.skipped[0], "of the kept ones could not be read: nothing was compared with them");
-        say(sides.skipped[1], "of the removed ones could not be read: not judged");
+        let unread = if of_input {
+            "of the kept ones could not be read: their rows of the input count as removed"
+        } else {
+            "of the kept ones could not be read: nothing was compared with them"
+        };
+        say(sides.skipped[0], unread);
+        let side = if of_input { "input" } else { "removed ones" };
+        say(sides.skipped[1], &format!("of the {side} could not be read: not judged"));
         say(sides.same_keys, "both removed and kept, by their keys: are they two versions?");
         say(sides.unknown, "kept, but not in the input");
         say(

@@ -23,6 +23,8 @@ const BRIEF_CANDIDATES_MAX: usize = 1_024;
 pub(super) struct Call<'a> {
     shared: &'a Shared,
     abandoned: Arc<AtomicBool>,
+    /// When the work is abandoned at the latest, if no other thread sees to it.
+    until: Option<Instant>,
     /// Whether the work is given up unless it is brief.
     brief: bool,
     given_up: Cell<bool>,
@@ -38,7 +40,7 @@ impl Deref for Call<'_> {
 
 impl<'a> Call<'a> {
     fn new(shared: &'a Shared, abandoned: Arc<AtomicBool>) -> Self {
-        Self { shared, abandoned, brief: false, given_up: Cell::new(false) }
+        Self { shared, abandoned, until: None, brief: false, given_up: Cell::new(false) }
     }
 
     /// The maximum number of candidates of a query, if the work is given up unless it is brief.
@@ -57,23 +59,26 @@ impl<'a> Call<'a> {
         Err(ErrorResponse::new("busy", "the work is not brief"))
     }
 
-    /// A call that nobody gives up.
+    /// A call that is given up when its time is over, and not before.
     pub(super) fn awaited(shared: &'a Shared) -> Self {
-        Self::new(shared, Arc::default())
+        let until = Instant::now().checked_add(shared.limits.timeout);
+        Self { until, ..Self::new(shared, Arc::default()) }
     }
 
     /// A flag that becomes true when nobody waits for the answer any more: the time of the request
     /// is over, or its client has disconnected.
     pub(crate) fn is_abandoned(&self) -> impl Fn() -> bool + Send + Sync + Clone + 'static {
-        let abandoned = Arc::clone(&self.abandoned);
-        move || abandoned.load(Ordering::Relaxed)
+        let (abandoned, until) = (Arc::clone(&self.abandoned), self.until);
+        move || {
+            abandoned.load(Ordering::Relaxed) || until.is_some_and(|until| Instant::now() >= until)
+        }
     }
 
     /// Fails if nobody waits for the answer any more. Long work calls this between its steps, but
     /// never in the middle of a write.
     pub(crate) fn check(&self) -> Result<(), ErrorResponse> {
-        if self.abandoned.load(Ordering::Relaxed) {
-            // The response of the time limit has been sent already; this one goes nowhere.
+        if self.is_abandoned()() {
+            // Over HTTP the response of the time limit has been sent already.
             return Err(ErrorResponse::new("timeout", "the time of the request is over"));
         }
         Ok(())

@@ -4,7 +4,7 @@
 mod message;
 mod tools;
 
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, BufRead, Read};
 use std::time::Duration;
 
 use message::{Answer, LineAnswer};
@@ -22,7 +22,7 @@ use crate::args::mcp::Mcp;
 /// Maximum length of a message.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
 
-/// Maximum time of a call that reads texts.
+/// Maximum time of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the command: answers messages until the input ends. (A signal ends the process: what was
@@ -56,9 +56,11 @@ fn answer_all(
         let answer = match line.last() {
             None => return Ok(()),
             Some(last) if *last != b'\n' && line.len() as u64 > most => {
-                input.skip_until(b'\n').map_err(unread)?;
-                let why = format!("a message has more than {most} bytes");
-                Some(LineAnswer::One(Answer::not_read(&why)))
+                let mut rest = RestOfLine { input: &mut *input, has_ended: false };
+                let id = message::id_of(line.as_slice().chain(&mut rest));
+                io::copy(&mut rest, &mut io::sink()).map_err(unread)?;
+                let why = format!("a message has more than {most} bytes: send a part of the text");
+                Some(LineAnswer::One(Answer::not_read(id, why)))
             }
             Some(_) => message::answer(shared, &line),
         };
@@ -66,5 +68,27 @@ fn answer_all(
             output.object(&answer)?;
             output.flush()?;
         }
+    }
+}
+
+/// What is left of a line, with its end.
+struct RestOfLine<'a, R> {
+    input: &'a mut R,
+    has_ended: bool,
+}
+
+impl<R: BufRead> Read for RestOfLine<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.has_ended {
+            return Ok(0);
+        }
+        let held = self.input.fill_buf()?;
+        let most = held.len().min(out.len());
+        let end = held[..most].iter().position(|byte| *byte == b'\n');
+        let count = end.map_or(most, |at| at + 1);
+        out[..count].copy_from_slice(&held[..count]);
+        self.input.consume(count);
+        self.has_ended = end.is_some() || count == 0;
+        Ok(count)
     }
 }

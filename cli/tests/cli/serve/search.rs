@@ -124,9 +124,6 @@ fn a_part_is_found_by_containment_and_verified_on_request() {
     assert_eq!(keys(&ask(&mut client, &above)), ["docs/MIT.txt"]);
     scratch.write("docs/JSON.txt", "another text by now");
     std::fs::remove_file(scratch.path("docs/ISC.txt")).unwrap();
-    server.stop();
-    let server = Server::start(&scratch, &["--texts"]);
-    let mut client = server.connect();
     let all = json!({"text": whole, "threshold": 0.01, "exact": true});
     let answer = ask(&mut client, &all);
     let found = |key: &str| {

@@ -69,7 +69,8 @@ impl Body {
         let parsed = Json::from_bytes(&self.bytes).map(|Json(body)| body);
         parsed.map_err(|rejection| {
             let error = rejection.source().map(ToString::to_string);
-            malformed::explained(&self.bytes, &error.unwrap_or_else(|| rejection.body_text()))
+            let error = error.unwrap_or_else(|| rejection.body_text());
+            malformed::explained("body", &self.bytes, &error)
         })
     }
 }

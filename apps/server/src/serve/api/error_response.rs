@@ -45,7 +45,6 @@ impl ErrorResponse {
         Self { kind, message: message.into(), advice: "" }
     }
 
-    #[cfg(test)]
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }

@@ -46,23 +46,23 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), ErrorResponse> {
     }
 }
 
-/// The error response for a body that the parser refuses with this message.
-pub(super) fn explained(bytes: &[u8], error: &str) -> ErrorResponse {
+/// The error response for JSON, such as a body, that the parser refuses with this message.
+pub(crate) fn explained(what: &str, bytes: &[u8], error: &str) -> ErrorResponse {
     if let Err(error) = std::str::from_utf8(bytes) {
-        let message = format!("the body is not UTF-8 (at byte {})", error.valid_up_to());
+        let message = format!("the {what} is not UTF-8 (at byte {})", error.valid_up_to());
         return ErrorResponse::invalid(message)
             .advise("encode it as UTF-8; keys and payloads of other bytes are {\"base64\": ...}");
     }
     let is_half = ["surrogate in hex escape", "unexpected end of hex escape"];
     if is_half.iter().any(|said| error.contains(said)) {
         let place = error.find(" at line").map_or("", |at| &error[at..]);
-        let message = format!("the body: a string has half of a surrogate pair{place}");
+        let message = format!("the {what}: a string has half of a surrogate pair{place}");
         return ErrorResponse::invalid(message).advise(
             "such a string is no Unicode text; replace the half, as toWellFormed() does in \
              JavaScript, or text.encode(\"utf-8\", \"replace\") in Python",
         );
     }
-    let mut message = format!("the body: {error}");
+    let mut message = format!("the {what}: {error}");
     for (of_rust, of_json) in TYPES {
         message = message.replace(&format!("expected {of_rust}"), &format!("expected {of_json}"));
     }
@@ -78,7 +78,8 @@ mod tests {
         let refused = |bytes: &[u8]| {
             let parsed = serde_json::from_slice::<String>(bytes).map_err(|error| error.to_string());
             let refused = check(bytes).err();
-            let refused = refused.or_else(|| parsed.err().map(|error| explained(bytes, &error)));
+            let refused =
+                refused.or_else(|| parsed.err().map(|error| explained("body", bytes, &error)));
             format!("{refused:?}")
         };
         for (bytes, said) in [

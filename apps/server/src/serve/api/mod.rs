@@ -5,6 +5,6 @@ pub(crate) mod blob;
 pub(crate) mod bodies;
 pub(crate) mod conditions;
 pub(crate) mod error_response;
-mod malformed;
+pub(crate) mod malformed;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -184,14 +184,25 @@ pub(crate) fn delete_listed(
         if !prefix.is_empty() {
             return Err(ErrorResponse::invalid("give either `prefix` or `before`"));
         }
-        return Ok(Json(PrefixRemoved { removed: call.index.remove_before(time)? }));
+        return removed(call.index.remove_before(time));
     }
     if prefix.is_empty() {
         // Most likely the prefix came from an empty variable of the client.
         return Err(ErrorResponse::invalid("`prefix` is missing or empty")
             .advise("an empty prefix would remove every document"));
     }
-    Ok(Json(PrefixRemoved { removed: call.index.remove_prefix(prefix)? }))
+    removed(call.index.remove_prefix(prefix))
+}
+
+/// Many documents are removed by several changes, of which the last may fail.
+fn removed(removed: Result<u64, ErrorResponse>) -> Result<Json<PrefixRemoved>, ErrorResponse> {
+    let removed = removed.map_err(|refused| match refused.kind() {
+        "io" | "disk_full" | "locked" => {
+            refused.advise("some may have been removed: fix the cause, and repeat the request")
+        }
+        _ => refused,
+    })?;
+    Ok(Json(PrefixRemoved { removed }))
 }
 
 /// The text of a file in the body, as all commands read files.

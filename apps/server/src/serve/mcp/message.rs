@@ -1,13 +1,19 @@
 //! Messages of JSON-RPC 2.0: what is asked, and what is answered.
 
+use std::io::Read;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::tools;
+use crate::serve::api::malformed;
 use crate::serve::shared::Shared;
 
 /// Revisions of the protocol that this server speaks, the newest first.
 const REVISIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// Maximum number of messages in a line: all their answers are held.
+const MESSAGES_MAX: usize = 32;
 
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
@@ -62,10 +68,20 @@ impl Answer {
         Self { jsonrpc: "2.0", id, result, error }
     }
 
-    /// The answer to a message that could not be read.
-    pub(super) fn not_read(message: &str) -> Self {
-        Self::new(Value::Null, Err(Refusal { code: PARSE_ERROR, message: message.to_owned() }))
+    /// The answer to a message that could not be read, but for its id.
+    pub(super) fn not_read(id: Value, message: String) -> Self {
+        Self::new(id, Err(Refusal { code: PARSE_ERROR, message }))
     }
+}
+
+/// The id of a message that cannot be read whole, or null: without it a client waits for ever.
+pub(super) fn id_of(message: impl Read) -> Value {
+    #[derive(Deserialize)]
+    struct OnlyId {
+        id: Value,
+    }
+    let found = OnlyId::deserialize(&mut serde_json::Deserializer::from_reader(message));
+    found.map(|message| message.id).unwrap_or_default()
 }
 
 /// The answers to a line.
@@ -83,13 +99,16 @@ pub(super) fn answer(shared: &Shared, line: &[u8]) -> Option<LineAnswer> {
         return None;
     }
     let one = match serde_json::from_slice(line) {
-        Ok(Value::Array(messages)) if !messages.is_empty() => {
+        Ok(Value::Array(messages)) if (1..=MESSAGES_MAX).contains(&messages.len()) => {
             let answers = messages.into_iter().filter_map(|one| answer_one(shared, one));
             let answers: Vec<Answer> = answers.collect();
             return (!answers.is_empty()).then_some(LineAnswer::Several(answers));
         }
         Ok(message) => answer_one(shared, message),
-        Err(error) => Some(Answer::not_read(&format!("this is not JSON: {error}"))),
+        Err(error) => {
+            let refused = malformed::explained("message", line, &error.to_string());
+            Some(Answer::not_read(id_of(line), refused.told()))
+        }
     };
     one.map(LineAnswer::One)
 }
@@ -107,7 +126,7 @@ fn answer_one(shared: &Shared, value: Value) -> Option<Answer> {
         return None;
     }
     if !value.is_object() {
-        return invalid("a message is an object".to_owned());
+        return invalid(format!("a message is an object, or a list of 1 to {MESSAGES_MAX}"));
     }
     match serde_json::from_value::<Request>(value) {
         Ok(Request { id: Some(id), .. }) if !id.is_string() && !id.is_number() => {

@@ -2,6 +2,7 @@
 //! same handlers answer them.
 
 use axum::Json;
+use nearkin::{Scheme, Shingles};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,7 @@ use crate::serve::shared::Shared;
 struct Tool {
     name: &'static str,
     answer: fn(&Call<'_>, &Body) -> Result<Value, ErrorResponse>,
-    described: fn() -> Value,
+    described: fn(&Shared) -> Value,
 }
 
 const TOOLS: [Tool; 4] = [
@@ -56,7 +57,7 @@ fn offered(shared: &Shared) -> impl Iterator<Item = &'static Tool> {
 
 pub(super) fn list(shared: &Shared) -> Vec<Value> {
     let described = |tool: &Tool| {
-        let mut described = (tool.described)();
+        let mut described = (tool.described)(shared);
         described["name"] = tool.name.into();
         described["inputSchema"]["type"] = "object".into();
         described["inputSchema"]["additionalProperties"] = false.into();
@@ -80,15 +81,27 @@ pub(super) fn call(shared: &Shared, params: Value) -> Result<Value, String> {
     let body = Body::of_bytes(Value::Object(arguments).to_string(), shared);
     let answered = body.and_then(|body| (tool.answer)(&Call::awaited(shared), &body));
     Ok(match answered {
-        Ok(value) => json!({
-            "content": [{ "type": "text", "text": value.to_string() }],
-            "structuredContent": value,
-        }),
+        Ok(value) => {
+            let text = json!({ "type": "text", "text": value.to_string() });
+            let content: Vec<Value> = stale(shared).into_iter().chain([text]).collect();
+            json!({ "content": content, "structuredContent": value })
+        }
         Err(refused) => json!({
             "content": [{ "type": "text", "text": refused.told() }],
             "isError": true,
         }),
     })
+}
+
+/// What an assistant is told if the answer may no longer be that of the index.
+fn stale(shared: &Shared) -> Option<Value> {
+    let currency = shared.index.currency().filter(|currency| currency.is_stale)?;
+    let why = currency.failure.unwrap_or_default();
+    let age = currency.age.as_secs();
+    let text = format!(
+        "This answer is of the index as it was {age} s ago: it cannot be read any more ({why})."
+    );
+    Some(json!({ "type": "text", "text": text }))
 }
 
 fn value(answer: &impl Serialize) -> Result<Value, ErrorResponse> {
@@ -113,16 +126,38 @@ fn admit_document(call: &Call<'_>, body: &Body) -> Result<Value, ErrorResponse> 
     value(&admitted)
 }
 
-fn find_similar_described() -> Value {
-    json!({
+/// The content of a document of this index: its name, and its schema.
+fn content(shared: &Shared) -> (&'static str, Value) {
+    let params = shared.index.params();
+    if matches!(params.scheme(), Scheme::External(_)) {
+        let values = json!({ "type": "integer", "minimum": 0 });
+        return (
+            "rows",
+            json!({ "type": "array", "items": values, "description":
+            "The rows of a signature by the index's own scheme." }),
+        );
+    }
+    if params.shingles() == Shingles::Items {
+        let values = json!({ "type": ["string", "integer"] });
+        return (
+            "items",
+            json!({ "type": "array", "items": values, "description":
+            "All items of the set." }),
+        );
+    }
+    ("text", json!({ "type": "string", "description": "The whole text." }))
+}
+
+fn find_similar_described(shared: &Shared) -> Value {
+    let (name, schema) = content(shared);
+    let mut described = json!({
         "title": "Find similar documents",
         "description": "Finds the stored documents that are most similar to a text, or to a \
             stored document: its near-duplicates, other versions and copies. Answers keys with \
             estimated similarities, the most similar first.",
         "inputSchema": {
             "properties": {
-                "text": { "type": "string", "description": "The whole text. Either this or key." },
-                "key": { "type": "string", "description": "The key of a stored document." },
+                "key": key("The key of a stored document, in place of a new document's content."),
                 "threshold": share("The least similarity. Default: that of the index."),
                 "contained": share("Instead of similarity: the least share of the smaller \
                     document that the larger one contains."),
@@ -133,10 +168,12 @@ fn find_similar_described() -> Value {
             },
         },
         "annotations": { "readOnlyHint": true, "openWorldHint": false },
-    })
+    });
+    described["inputSchema"]["properties"][name] = schema;
+    described
 }
 
-fn get_document_described() -> Value {
+fn get_document_described(_: &Shared) -> Value {
     json!({
         "title": "Get a document",
         "description": "The payload and the time of the stored document with this key. (The index \
@@ -146,7 +183,7 @@ fn get_document_described() -> Value {
     })
 }
 
-fn get_text_described() -> Value {
+fn get_text_described(_: &Shared) -> Value {
     json!({
         "title": "Read a text",
         "description": "The text of the stored document with this key, read again from its file, \
@@ -156,33 +193,43 @@ fn get_text_described() -> Value {
     })
 }
 
-fn admit_described() -> Value {
-    json!({
+fn admit_described(shared: &Shared) -> Value {
+    let (name, schema) = content(shared);
+    let mut described = json!({
         "title": "Add a document unless it is a copy",
         "description": "Stores a document under a key unless a document of another key is too \
             similar, in one step. Answers the decision, and the documents that are like it.",
         "inputSchema": {
             "properties": {
-                "key": { "type": "string", "description": "1 to 4,096 bytes. A document that has \
-                    it already is replaced." },
-                "text": { "type": "string", "description": "The whole text." },
+                "key": key("1 to 4,096 bytes. A document that has it already is replaced."),
                 "payload": { "type": "string", "description": "Stored with it; at most 64 KiB." },
                 "reject": share("The similarity from which a document is rejected. Default: 0.9."),
                 "relate": share("The similarity from which stored documents are named as related."),
                 "limit": limit(),
             },
-            "required": ["key", "text"],
+            "required": ["key", name],
         },
         "annotations": {
             "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true,
             "openWorldHint": false,
         },
-    })
+    });
+    described["inputSchema"]["properties"][name] = schema;
+    described
 }
 
 fn of_key() -> Value {
-    let key = json!({ "type": "string", "description": "The key of a stored document." });
+    let key = key("The key of a stored document.");
     json!({ "properties": { "key": key }, "required": ["key"] })
+}
+
+/// A key: as text, or its bytes.
+fn key(description: &str) -> Value {
+    let bytes = json!({
+        "type": "object", "properties": { "base64": { "type": "string" } },
+        "required": ["base64"], "additionalProperties": false,
+    });
+    json!({ "anyOf": [{ "type": "string" }, bytes], "description": description })
 }
 
 fn share(description: &str) -> Value {
