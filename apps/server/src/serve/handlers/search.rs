@@ -28,6 +28,9 @@ const BRIEF_MATCHES_MAX: usize = 100;
 /// Maximum number of matches that are looked at if texts decide which of them stay.
 const LOOKED_AT_MAX: usize = 100_000;
 
+/// Number of matches that are looked at first.
+const LOOKED_AT_FIRST: usize = 1_000;
+
 pub(crate) fn query(call: &Call<'_>, body: &Body) -> Result<Json<QueryAnswer>, ErrorResponse> {
     answer(call, &body.read()?).map(Json)
 }
@@ -139,16 +142,12 @@ impl<'a> Search<'a> {
 
     fn run(&self, sought: &Sought<'_>) -> Result<Answered, ErrorResponse> {
         self.check_prefix(sought)?;
-        let snapshot = &self.snapshot;
-        let mut answer = match sought {
-            Sought::Content(signature) => self.found(snapshot.query(signature))?,
-            Sought::Document(document) => self.found(snapshot.query(document.signature()))?,
-            Sought::Key(key) => self.found(snapshot.query_key(&key.0))?,
-            Sought::Keys(keys) => self.found(snapshot.query_keys(keys.iter().map(|key| &key.0)))?,
-        };
-        let exact = match self.originals {
-            Some(originals) => Some(self.verify(&mut answer, sought, originals)?),
-            None => None,
+        let (mut answer, exact) = match self.originals {
+            Some(originals) => {
+                let (answer, exact) = self.verified(sought, originals)?;
+                (answer, Some(exact))
+            }
+            None => (self.found(sought, self.limit)?, None),
         };
         answer.matches.truncate(self.limit);
         let params = self.call.index.params();
@@ -192,10 +191,34 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Runs a query. If texts decide later which matches stay, the limit applies later, too.
-    fn found(&self, query: nearkin::Query<'_>) -> Result<Answer, ErrorResponse> {
+    /// Runs a query of which texts decide later which matches stay. Each match may have a payload
+    /// of 64 KiB, so more are asked for only if too few stay.
+    fn verified(
+        &self,
+        sought: &Sought<'_>,
+        originals: &Originals,
+    ) -> Result<(Answer, Vec<Exact>), ErrorResponse> {
+        let mut limit = self.limit.max(LOOKED_AT_FIRST);
+        loop {
+            let mut answer = self.found(sought, limit)?;
+            let is_all = answer.matches.len() < limit || limit >= LOOKED_AT_MAX;
+            let exact = self.verify(&mut answer, sought, originals)?;
+            if is_all || answer.matches.len() >= self.limit {
+                return Ok((answer, exact));
+            }
+            limit = LOOKED_AT_MAX.min(limit * 10);
+        }
+    }
+
+    fn found(&self, sought: &Sought<'_>, limit: usize) -> Result<Answer, ErrorResponse> {
+        let snapshot = &self.snapshot;
+        let query = match sought {
+            Sought::Content(signature) => snapshot.query(signature),
+            Sought::Document(document) => snapshot.query(document.signature()),
+            Sought::Key(key) => snapshot.query_key(&key.0),
+            Sought::Keys(keys) => snapshot.query_keys(keys.iter().map(|key| &key.0)),
+        };
         let is_decided_later = self.originals.is_some();
-        let limit = if is_decided_later { LOOKED_AT_MAX } else { self.limit };
         let alike = if is_decided_later { self.alike.for_verification() } else { self.alike };
         let mut conditions = self.conditions.begin()?.alike(alike).limit(limit);
         let own = self.conditions.number("max_candidates");
