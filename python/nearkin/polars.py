@@ -53,7 +53,7 @@ class Nearkin:
         """
         stored = Reader(index) if isinstance(index, (str, Path)) else index
         # The columns of an answer: its keys are bytes if the index was opened so.
-        fields = dict(stored.query_many([], **conditions).to_polars().drop("row").schema)
+        fields: dict[str, Any] = dict(stored.query_many([], **conditions).to_polars().drop("row").schema)
         kind = pl.List(pl.Struct(fields))
 
         def found(texts: pl.Series) -> pl.Series:
