@@ -45,16 +45,15 @@ class Nearkin:
 
     def similar(self, index: Readable[Any] | str | Path, **conditions: Any) -> pl.Expr:
         """The documents of an index that are similar to each text, most similar first: a list of
-        ``{key, similarity}``, with ``contained`` if that is a condition, empty if there is none.
+        ``{key, similarity}``, with ``contained`` if that is a condition, and ``payload`` with
+        ``payloads=True``; empty if there is none.
 
         ``index`` is an open index, a snapshot or a path. ``conditions`` are those of a search:
-        ``threshold``, ``limit``, ``contained``, ``prefix`` and the others.
+        ``threshold``, ``limit``, ``contained``, ``prefix`` and the others. Wrong ones are an error here.
         """
         stored = Reader(index) if isinstance(index, (str, Path)) else index
-        has_bytes = isinstance(next(iter(stored.keys()), None), bytes)
-        fields: dict[str, Any] = {"key": pl.Binary if has_bytes else pl.String, "similarity": pl.Float64}
-        if conditions.get("contained") is not None:
-            fields["contained"] = pl.Float64
+        # The columns of an answer: its keys are bytes if the index was opened so.
+        fields: dict[str, Any] = dict(stored.query_many([], **conditions).to_polars().drop("row").schema)
         kind = pl.List(pl.Struct(fields))
 
         def found(texts: pl.Series) -> pl.Series:

@@ -27,13 +27,12 @@ def signed(df, params, key, text):
     def sign(texts):
         return pa.array(nk.Sketcher(params, threads=1).texts(texts.to_arrow()))
 
-    rows = df.select(col(key).alias("key"), sign(col(text)).alias("signature"))
-    rows = rows.where(col("signature").not_null()).collect()
-    counts = rows.groupby("key").agg(col("signature").count())
+    rows = df.select(col(key).alias("key"), sign(col(text)).alias("signature")).collect()
+    counts = rows.groupby("key").agg(col("signature").count("all"))
     bad = counts.where((col("signature") > 1) | col("key").is_null())
     if found := bad.limit(3).to_pydict()["key"]:
         raise ValueError(f"column {key!r}: keys that are null or occur twice: {found}: correct them")
-    return rows
+    return rows.where(col("signature").not_null())
 
 
 def found_by(step, rows, params, threshold, slots):

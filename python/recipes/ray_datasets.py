@@ -24,8 +24,7 @@ def signed(ds, params, key, text, slots):
         keys = batch[key].cast(pa.string())
         signatures = pa.array(nk.Sketcher(params, threads=1).texts(batch[text])).cast(pa.binary())
         slot = pa.array(shards.shard_of(keys, slots)["shard"], pa.int64())
-        rows = {"key": keys, "signature": signatures, "slot": slot}
-        return pa.table(rows).filter(pc.is_valid(signatures))
+        return pa.table({"key": keys, "signature": signatures, "slot": slot})
 
     def refused(rows):
         counts = rows.group_by("key").aggregate([([], "count_all")])
@@ -34,7 +33,7 @@ def signed(ds, params, key, text, slots):
     rows = ds.map_batches(sign, batch_format="pyarrow").materialize()
     if found := by_slot(rows.select_columns(["key", "slot"]), refused, slots).take(3):
         raise ValueError(f"column {key!r}: keys are null or occur twice: {found[0]['key']!r}")
-    return rows
+    return rows.map_batches(lambda rows: rows.filter(pc.is_valid(rows["signature"])), batch_format="pyarrow")
 
 
 def found_by(step, rows, params, slots):

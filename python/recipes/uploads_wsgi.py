@@ -14,6 +14,7 @@ import os
 import nearkin as nk
 
 PARAMS = nk.Params(threshold=0.8)
+STATUS = {"admitted": "201 Created", "rejected": "409 Conflict", "empty": "422 Unprocessable Content"}
 
 
 @functools.cache
@@ -30,7 +31,7 @@ def app(environ, start_response):
         text = environ["wsgi.input"].read(length).decode()
         admitted = index.admit([key], [text])
         [decision], [like] = admitted["decision"], admitted["of_key"]
-        status = "409 Conflict" if decision == "rejected" else "201 Created"
+        status = STATUS.get(decision, "200 OK")  # replaced, unchanged
         answer = {"decision": decision, "like": like}
     else:
         index.refresh()  # what other workers have accepted until now

@@ -106,6 +106,26 @@ def test_keys_that_are_bytes_stay_bytes(frame, tmp_path):
     assert told[0] == [{"key": b"\xff", "similarity": 1.0}] and told[1] == []
 
 
+@pytest.mark.parametrize(("keys", "key"), [("str", "a"), ("bytes", b"\xff")])
+def test_the_type_of_keys_is_that_of_the_handle(frame, tmp_path, keys, key):
+    with nk.Index(tmp_path / "ix", nk.Params(0.5), keys=keys) as index:
+        similar = TEXT.similar(index)  # the index is still empty
+        index.add([key], [TEXTS[0]])
+        told = frame.select(similar)["text"]
+    fields = {"key": pl.String if keys == "str" else pl.Binary, "similarity": pl.Float64}
+    assert told.dtype == pl.List(pl.Struct(fields))
+    assert told.to_list()[0] == [{"key": key, "similarity": 1.0}]
+
+
+def test_payloads_are_given_if_they_are_asked_for(frame, tmp_path):
+    with nk.Index(tmp_path / "ix", nk.Params(0.5)) as index:
+        index.add(["a"], [TEXTS[0]], payloads=[b"\x00\xff"])
+        told = frame.lazy().select(TEXT.similar(index, payloads=True, contained=0.8)).collect()["text"].to_list()
+        assert told[0] == [{"key": "a", "similarity": 1.0, "contained": 1.0, "payload": b"\x00\xff"}]
+        with pytest.raises(nk.InvalidError, match="threshold"):
+            TEXT.similar(index, threshold=3)
+
+
 def test_a_column_without_rows_or_without_texts(tmp_path):
     none = pl.DataFrame({"text": []}, schema={"text": pl.String})
     nk.Index(tmp_path / "ix", nk.Params(0.5)).close()

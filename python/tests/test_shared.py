@@ -59,12 +59,29 @@ def put_in_a_worker(app, key, text):
     return told[0]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_workers_that_are_forked_accept_each_text_once(tmp_path, monkeypatch):
+def recipe_of_uploads(tmp_path, monkeypatch):
     monkeypatch.setenv("NEARKIN_INDEX", str(tmp_path / "index"))
     spec = importlib.util.spec_from_file_location("uploads_wsgi", RECIPES / "uploads_wsgi.py")
     recipe = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(recipe)  # as with --preload: before the workers are forked
+    spec.loader.exec_module(recipe)
+    return recipe
+
+
+def test_an_upload_is_answered_by_what_became_of_it(tmp_path, monkeypatch):
+    recipe = recipe_of_uploads(tmp_path, monkeypatch)
+    told = [
+        put_in_a_worker(recipe.app, key, text)
+        for key, text in [("a", "one text of words"), ("a", "one text of words"), ("a", "another, longer text"),
+                          ("b", "Another, longer text!"), ("c", " \n"), ("d", "")]
+    ]  # fmt: skip
+    assert [status[:3] for status in told] == ["201", "200", "200", "409", "422", "422"]
+    recipe.index_of(os.getpid()).close()
+    assert list(nk.Reader(tmp_path / "index")) == ["a"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_workers_that_are_forked_accept_each_text_once(tmp_path, monkeypatch):
+    recipe = recipe_of_uploads(tmp_path, monkeypatch)  # as with --preload: before the workers are forked
     pipes = []
     for worker in range(3):
         read, write = os.pipe()

@@ -31,11 +31,12 @@ def test_daft_says_what_one_machine_says(world, parts, slots):
     assert sorted_rows(found, ["id", "text"]) == world.kept
 
 
+@pytest.mark.parametrize("other", ["a text of a few words", " "])
 @pytest.mark.parametrize("bad", ["a", None])
-def test_daft_refuses_keys_that_name_no_row(bad):
+def test_daft_refuses_keys_that_name_no_row(bad, other):
     import daft_frames as recipe
 
     text = "a text of a few words"
-    df = frame([("a", text), (bad, text), ("c", text)], 1)
+    df = frame([("a", text), (bad, other), ("c", text)], 1)
     with pytest.raises(ValueError, match="null or occur twice"):
         recipe.pairs(df, nk.Params(), 0.7)

@@ -1,10 +1,12 @@
 """A reader of feeds shows a story once. `feed_reader.py` stands for FreshRSS and the like; the feeds are
 parsed by feedparser, and the server is `nearkin serve`."""
 
+import email.utils
 import os
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -61,3 +63,56 @@ def test_a_story_of_two_agencies_is_shown_once(server, tmp_path):
     # An hour later the same feeds bring nothing new: an entry is no copy of itself.
     again = [(entry.link, like) for entry, like in recipe.stories(feeds, server=server)]
     assert again == [("http://b.test/1", "http://a.test/1")]
+
+
+def items(*entries):
+    return f'<rss version="2.0"><channel><title>t</title>{"".join(f"<item>{it}</item>" for it in entries)}</channel></rss>'
+
+
+def test_entries_without_title_link_or_text(server, tmp_path, capsys):
+    import feed_reader as recipe
+
+    feed = tmp_path / "feed.xml"
+    entries = [
+        f"<guid>tag:a.test,1</guid><description>{OTHERS['a.test']}</description>",  # as Mastodon's
+        f"<description>{OTHERS['b.test']}</description>",
+        "<link>http://a.test/3</link><description>&amp;#8203;</description>",
+        f"<guid>{'k' * 5_000}</guid><description>{STORY}</description>",
+        f"<title>No ferry</title><link>http://a.test/4</link><description>{STORY}</description>",
+    ]
+    feed.write_text(items(*entries))
+    recipe.main([str(feed)], server=server)
+    told, problems = capsys.readouterr()
+    assert told == (
+        f"{OTHERS['a.test'][:80]}\n    tag:a.test,1\n{OTHERS['b.test'][:80]}\n    \nNo ferry\n    http://a.test/4\n"
+    )
+    # The others cannot be compared, and do not end the program.
+    assert re.search(r"http://a\.test/3: .*empty", problems) and re.search("kkk: .*4096", problems)
+    assert len(problems.splitlines()) == 2
+    recipe.main([str(feed)], server=server)
+    assert capsys.readouterr().out == ""
+
+
+def test_an_entry_that_outlives_the_memory_of_the_server_is_not_new(server, tmp_path):
+    import feed_reader as recipe
+
+    def entry(text, days):
+        at = email.utils.formatdate(time.time() - days * 86_400)
+        return f"<guid>{days}</guid><pubDate>{at}</pubDate><description>{text}</description>"
+
+    feed = tmp_path / "feed.xml"
+    feed.write_text(items(entry(STORY, 29), entry(OTHERS["a.test"], 31)))
+    assert [entry.id for entry, _ in recipe.stories([str(feed)], server=server)] == ["29"]
+
+
+@pytest.mark.parametrize("text", [None, "<html><body>not found</body></html>", '<rss version="2.0"><channel>', ""])
+def test_a_feed_that_cannot_be_read_is_said(server, tmp_path, capsys, text):
+    import feed_reader as recipe
+
+    feed, good = tmp_path / "feed.xml", tmp_path / "good.xml"
+    if text is not None:
+        feed.write_text(text)
+    good.write_text(items())
+    assert list(recipe.stories([str(feed), str(good)], server=server)) == []
+    problems = capsys.readouterr().err
+    assert problems.startswith(f"{feed}: no feed: ") and len(problems.splitlines()) == 1

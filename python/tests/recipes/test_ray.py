@@ -37,13 +37,14 @@ def test_ray_says_what_one_machine_says(world):
     assert sorted_rows(found.take_all(), ["id", "text"]) == world.kept
 
 
+@pytest.mark.parametrize("other", ["a text of a few words", " "])
 @pytest.mark.parametrize("bad", ["a", None])
-def test_ray_refuses_keys_that_name_no_row(bad):
+def test_ray_refuses_keys_that_name_no_row(bad, other):
     import ray_datasets as recipe
 
     import nearkin as nk
 
     text = "a text of a few words"
-    ds = dataset([("a", text), (bad, text), ("c", text)], 2)
+    ds = dataset([("a", text), (bad, other), ("c", text)], 2)
     with pytest.raises(ValueError, match="keys are null or occur twice: (None|'a')"):
         recipe.pairs(ds, nk.Params())
