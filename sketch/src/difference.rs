@@ -3,7 +3,8 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Sketcher;
-use crate::details::{hashes, is_number, words};
+use crate::details::hashes;
+use crate::plain_words::{is_number, words};
 
 /// Number of bytes that are compared at once.
 const BLOCK: usize = 32;

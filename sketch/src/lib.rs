@@ -50,6 +50,7 @@ mod normalise;
 mod numbers;
 mod original;
 mod params;
+mod plain_words;
 mod rounds;
 mod scratch;
 mod shown;

@@ -137,8 +137,8 @@ pub struct AuditCounts {
     pub equal: u64,
     /// Removed documents below the threshold that are similar to another removed one.
     pub chained: u64,
-    /// Removed documents that reach the threshold, and differ from the kept one in numbers; `None` if
-    /// the guard does not look at numbers.
+    /// Removed documents that reach the threshold, and differ from the kept one in numbers; `None`
+    /// if the guard does not look at numbers.
     pub in_numbers: Option<u64>,
     /// The same, and they differ in what is rare.
     pub in_rare: Option<u64>,

@@ -105,7 +105,8 @@ fn what_an_assistant_asks_wrongly_is_explained() {
         assert!(result["content"][0]["text"].as_str().unwrap().contains(says), "{result}");
     }
     // A message that cannot be read is answered under its id: its client waits for that.
-    let half = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"find_similar","arguments":{"text":"cut \ud83d"}}}"#;
+    let half = r#""name":"find_similar","arguments":{"text":"cut \ud83d"}"#;
+    let half = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{{half}}}}}"#);
     let text = json!({"name": "find_similar", "arguments": {"text": "x".repeat(9 << 20)}});
     let long = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{text},"id":"long"}}"#);
     let deep = format!("{{\"id\":10,\"params\":{}{}}}", "[".repeat(500), "]".repeat(500));

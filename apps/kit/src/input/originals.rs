@@ -33,8 +33,8 @@ use nearkin_input::raw::{self, Origin, Raw, Reason, Skipped};
 use nearkin_input::records::Records;
 use nearkin_input::source::{self, RowOptions};
 
-/// Maximum number of cached documents, and of their shingles. The cache helps because pairs name the
-/// same documents repeatedly.
+/// Maximum number of cached documents, and of their shingles. The cache helps because pairs name
+/// the same documents repeatedly.
 const KEPT_MAX: usize = 1_024;
 const KEPT_SHINGLES_MAX: usize = 8 << 20;
 
