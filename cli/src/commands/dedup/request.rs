@@ -132,6 +132,11 @@ impl<'a> Request<'a> {
         })
     }
 
+    /// The files that the run writes, in the order in which they get their names.
+    pub(super) fn outputs(&self) -> Vec<&PathBuf> {
+        self.args.apart.iter().chain([&self.dropped, &self.out]).collect()
+    }
+
     /// Whether what was dropped is looked at once more.
     pub(super) fn is_guarded(&self) -> bool {
         self.guard != Guard::None
