@@ -199,14 +199,18 @@ fn may_join(before: Option<&str>, gap: Option<&str>) -> bool {
         || (!gap.is_empty() && gap.chars().all(is_sign))
 }
 
-/// The unit hashes of a part of a text.
+/// The hashes of the words in a part of a text, or of its tokens with shingles of tokens.
 fn units<'a>(
     inner: &Inner,
     part: Option<&str>,
     scratch: &'a mut scratch::Scratch,
 ) -> Option<&'a [u64]> {
+    let shingles = match inner.shingles {
+        Shingles::Tokens(_) => Shingles::Tokens(1),
+        _ => Shingles::Words(1),
+    };
     scratch.sums.clear();
-    inner.units.of_text(part?, inner.shingles, &mut scratch.split, None, &mut scratch.sums);
+    inner.units.of_text(part?, shingles, &mut scratch.split, None, &mut scratch.sums);
     Some(&scratch.sums)
 }
 

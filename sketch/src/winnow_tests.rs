@@ -1,7 +1,7 @@
 //! Winnowing against its definition, computed directly.
 
 use super::hash::{finalise, split_mix};
-use super::winnow::{Fingerprint, Winnower};
+use super::winnow::{Fingerprint, Winnower, words_in};
 use crate::{Common, FoldOptions, Normalise, Params, Preset, Shingles, Sketcher, Windows};
 
 fn winnower(units: u32, run: usize) -> Winnower {
@@ -105,6 +105,22 @@ fn words_are_joined_as_folding_joins_them() {
     }
     for text in ["one\u{2014}two", "one\u{201d}\u{2026}two", "one\u{ad} two", "\u{6771}\u{4eac}"] {
         assert_eq!(winnower.winnow(text).words.len(), 2, "{text:?}");
+    }
+}
+
+#[test]
+fn words_are_the_same_whatever_the_shingles_are() {
+    let fold = FoldOptions::default().dehyphenate(true).diacritics(true).digits(true);
+    let text = "don\u{2019}t don't \u{fb01}re fire caf\u{e9} cafe\u{301} equ-\nal by\u{200b}pass \
+                \u{6771}\u{4eac} 3.5 \u{ff21}\u{ff22} one\u{2014}two";
+    let words = |shingles| {
+        let params = Params::builder().shingles(shingles).normalise(Normalise::Fold(fold)).build();
+        words_in(&Sketcher::new(&params.unwrap()), text)
+    };
+    let expected = words(Shingles::Words(3));
+    assert_eq!((expected[0].hash, expected[2].hash), (expected[1].hash, expected[3].hash));
+    for shingles in [Shingles::Chars(4), Shingles::Lines(1), Shingles::Items] {
+        assert_eq!(words(shingles), expected, "{shingles}");
     }
 }
 

@@ -4,12 +4,13 @@
 //! once. What it finds is compared word by word.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::ops::Range;
 
 use super::question_grams::QuestionGrams;
 use super::question_rule::{ContainsQuestion, GRAM, gram_of};
+use crate::keyed::RandomState;
 use crate::{Error, Result, Sketcher};
 use nearkin_sketch::engine::{Word, words_in};
 
@@ -64,9 +65,19 @@ impl QuestionsBuilder {
 
     /// Indexes the questions. Takes some 60 bytes of memory for each of their words while it works.
     pub fn build(self) -> Questions {
-        let Self { sketcher, rule, words, ends } = self;
-        let grams = QuestionGrams::new(&words, &ends, rule);
-        Questions { sketcher, rule, words, ends, grams }
+        let Self { sketcher, rule, words: mut sums, ends } = self;
+        let grams = QuestionGrams::new(&sums, &ends, rule);
+        let (mut places, mut begin) = (vec![0; sums.len()], 0);
+        for end in &ends {
+            let words = sums.get_mut(begin..*end as usize).unwrap_or_default();
+            let runs = words.windows(GRAM).map(|run| gram_of(run.iter().copied()));
+            let mut runs: Vec<(u64, u32)> = runs.zip(0..).collect();
+            runs.sort_unstable();
+            let sorted = words.iter_mut().zip(places.iter_mut().skip(begin));
+            sorted.zip(runs).for_each(|((sum, place), run)| (*sum, *place) = run);
+            begin = *end as usize;
+        }
+        Questions { sketcher, rule, sums, places, ends, grams }
     }
 }
 
@@ -74,7 +85,7 @@ impl QuestionsBuilder {
 ///
 /// Exact by words: every text that meets the [`ContainsQuestion`] is found, and nothing else
 /// (words are compared by hashes of 64 bits). Upper case, punctuation and white space do not count.
-/// A question of fewer than eight words has to be in the text as a whole. Memory: at most 28 bytes
+/// A question of fewer than eight words has to be in the text as a whole. Memory: at most 32 bytes
 /// for each word of the questions.
 ///
 /// ```
@@ -98,7 +109,11 @@ impl QuestionsBuilder {
 pub struct Questions {
     sketcher: Sketcher,
     rule: ContainsQuestion,
-    words: Vec<u64>,
+    /// The runs of three words of each question, sorted, and where each begins in its question. A
+    /// question has as many elements as words, so the last two are no runs.
+    sums: Vec<u64>,
+    places: Vec<u32>,
+    /// Where the words of each question end.
     ends: Vec<u32>,
     grams: QuestionGrams,
 }
@@ -130,6 +145,23 @@ pub struct QuestionFound {
     pub questions: usize,
 }
 
+/// The runs of a question, sorted.
+struct QuestionRuns<'a> {
+    sums: &'a [u64],
+    places: &'a [u32],
+    /// Number of words of the question.
+    words: usize,
+}
+
+impl<'a> QuestionRuns<'a> {
+    /// Where the question has this run, ascending.
+    fn places_of(&self, sum: u64) -> &'a [u32] {
+        let begin = self.sums.partition_point(|other| *other < sum);
+        let count = self.sums.iter().skip(begin).take_while(|other| **other == sum).count();
+        self.places.get(begin..begin + count).unwrap_or_default()
+    }
+}
+
 /// What a text has of one question.
 #[derive(Debug, Clone, Copy, Default)]
 struct WordsShared {
@@ -152,7 +184,8 @@ impl Questions {
 
     /// Memory of the words and their index, in bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.words) + size_of_val(&*self.ends) + self.grams.bytes()
+        let runs = size_of_val(&*self.sums) + size_of_val(&*self.places);
+        runs + size_of_val(&*self.ends) + self.grams.bytes()
     }
 
     /// The questions that a text contains. Costs a look-up for each word of the text, and a
@@ -177,20 +210,23 @@ impl Questions {
         seeds.sort_unstable();
         for seeds in seeds.chunk_by(|a, b| a.0 == b.0) {
             let Some((question, _)) = seeds.first() else { continue };
-            let words = self.words_of(*question);
-            let shared = compare(words, seeds, sums);
-            if self.rule.is_met(shared.words, shared.longest, words.len()) {
-                found.add(*question, words.len(), shared);
+            let runs = self.runs_of(*question);
+            let shared = compare(&runs, seeds, sums);
+            if self.rule.is_met(shared.words, shared.longest, runs.words) {
+                found.add(*question, runs.words, shared);
             }
         }
         seeds.clear();
     }
 
-    fn words_of(&self, question: u32) -> &[u64] {
+    fn runs_of(&self, question: u32) -> QuestionRuns<'_> {
         let end_of = |at: usize| self.ends.get(at).map_or(0, |end| *end as usize);
         let at = question as usize;
         let begin = at.checked_sub(1).map_or(0, end_of);
-        self.words.get(begin..end_of(at)).unwrap_or_default()
+        let words = end_of(at) - begin;
+        let runs = begin..begin + (words + 1).saturating_sub(GRAM);
+        let sums = self.sums.get(runs.clone()).unwrap_or_default();
+        QuestionRuns { sums, places: self.places.get(runs).unwrap_or_default(), words }
     }
 }
 
@@ -235,34 +271,32 @@ impl FoundInText {
 }
 
 /// What a text has of a question around these places. `seeds`: places of the text with a run of the
-/// question, ascending. `sums`: of all runs of the text.
-fn compare(words: &[u64], seeds: &[(u32, usize)], sums: &[u64]) -> WordsShared {
-    let stretch = STRETCH * words.len();
-    let grams = words.windows(GRAM).map(|run| gram_of(run.iter().copied()));
-    let mut grams: Vec<(u64, usize)> = grams.zip(0..).collect();
-    grams.sort_unstable();
-    let mut coverage = Coverage::new(words.len());
+/// question, ascending. `sums`: of all runs of the text. The cost does not grow with the length of
+/// the question, except by a binary search for each run of the text.
+fn compare(question: &QuestionRuns<'_>, seeds: &[(u32, usize)], sums: &[u64]) -> WordsShared {
+    let stretch = STRETCH * question.words;
+    let mut coverage = Coverage::new(question.words <= sums.len());
     let (mut best, mut open) = (WordsShared::default(), VecDeque::new());
     let mut next = 0;
     for (_, seed) in seeds {
         let last = (seed + stretch).min(sums.len());
         for at in next.max((seed + GRAM).saturating_sub(stretch))..last {
             let Some(sum) = sums.get(at) else { break };
-            let begin = grams.partition_point(|(gram, _)| gram < sum);
-            let behind = grams.get(begin..).unwrap_or_default();
-            let count = behind.iter().take_while(|(gram, _)| gram == sum).count();
-            let Some(same) = behind.get(..count).filter(|same| !same.is_empty()) else { continue };
+            let same = question.places_of(*sum);
+            if same.is_empty() {
+                continue;
+            }
             best.longest = best.longest.max(coverage.extend_runs(at, same));
-            coverage.enter(begin, same);
-            open.push_back((at, begin, same));
-            while let Some((first, group, left)) = open.front().copied()
-                && (first + stretch < at + GRAM || coverage.is_again(group))
+            coverage.enter(same);
+            open.push_back((at, same));
+            while let Some((first, left)) = open.front().copied()
+                && (first + stretch < at + GRAM || coverage.is_again(left))
             {
-                coverage.leave(group, left);
+                coverage.leave(left);
                 open.pop_front();
             }
             if coverage.words > best.words
-                && let Some((first, ..)) = open.front()
+                && let Some((first, _)) = open.front()
             {
                 best.words = coverage.words;
                 best.stretch = (*first, at + GRAM);
@@ -273,52 +307,82 @@ fn compare(words: &[u64], seeds: &[(u32, usize)], sums: &[u64]) -> WordsShared {
     best
 }
 
+/// What the runs of a stretch have at a place of the question.
+#[derive(Clone, Copy, Default)]
+struct PlaceShared {
+    /// How often the run that begins here is in the stretch; of equal runs, the first one counts.
+    count: u32,
+    /// By how many runs of the question the word is covered.
+    covered: u32,
+    /// The number of words that match up to the run that begins here, and the place of the text
+    /// behind the beginning of that run.
+    matched: usize,
+    behind: usize,
+}
+
 /// Which words of a question are covered by the runs of a stretch.
 struct Coverage {
-    /// How often each group of equal runs is in the stretch, at the index of its first run.
-    groups: Vec<u32>,
-    /// By how many runs of the question each word is covered.
-    covered: Vec<u32>,
+    /// The places that were met: at their own number, or in the order of `numbers`.
+    places: Vec<PlaceShared>,
+    /// For a question that is longer than the text.
+    numbers: Option<HashMap<usize, usize, RandomState>>,
     /// Number of words that are covered.
     words: usize,
-    /// For each run of the question that the text had: the place behind that one, and the number
-    /// of words that match up to it.
-    runs: Vec<(usize, usize)>,
 }
 
 impl Coverage {
-    fn new(words: usize) -> Self {
-        let runs = vec![(usize::MAX, 0); words];
-        Self { groups: vec![0; words], covered: vec![0; words], words: 0, runs }
+    fn new(is_dense: bool) -> Self {
+        let numbers = (!is_dense).then(HashMap::default);
+        Self { places: Vec::new(), numbers, words: 0 }
     }
 
-    fn enter(&mut self, group: usize, same: &[(u64, usize)]) {
-        let Some(count) = self.groups.get_mut(group) else { return };
-        *count += 1;
-        if *count > 1 {
+    fn at(&mut self, place: usize) -> &mut PlaceShared {
+        let number = match &mut self.numbers {
+            None => place,
+            Some(numbers) => {
+                let next = numbers.len();
+                *numbers.entry(place).or_insert(next)
+            }
+        };
+        if self.places.len() <= number {
+            self.places.resize(number + 1, PlaceShared::default());
+        }
+        &mut self.places[number]
+    }
+
+    fn group(&mut self, same: &[u32]) -> &mut PlaceShared {
+        self.at(same.first().map_or(0, |first| *first as usize))
+    }
+
+    fn enter(&mut self, same: &[u32]) {
+        let group = self.group(same);
+        group.count += 1;
+        if group.count > 1 {
             return;
         }
-        for (_, at) in same {
-            for covered in self.covered.iter_mut().skip(*at).take(GRAM) {
-                self.words += usize::from(*covered == 0);
+        for begin in same.iter().map(|begin| *begin as usize) {
+            for word in begin..begin + GRAM {
+                let covered = &mut self.at(word).covered;
                 *covered += 1;
+                self.words += usize::from(*covered == 1);
             }
         }
     }
 
     /// Whether a later run of the stretch is equal, so that the first one is not needed.
-    fn is_again(&self, group: usize) -> bool {
-        self.groups.get(group).is_some_and(|count| *count > 1)
+    fn is_again(&mut self, same: &[u32]) -> bool {
+        self.group(same).count > 1
     }
 
-    fn leave(&mut self, group: usize, same: &[(u64, usize)]) {
-        let Some(count) = self.groups.get_mut(group) else { return };
-        *count -= 1;
-        if *count > 0 {
+    fn leave(&mut self, same: &[u32]) {
+        let group = self.group(same);
+        group.count -= 1;
+        if group.count > 0 {
             return;
         }
-        for (_, at) in same {
-            for covered in self.covered.iter_mut().skip(*at).take(GRAM) {
+        for begin in same.iter().map(|begin| *begin as usize) {
+            for word in begin..begin + GRAM {
+                let covered = &mut self.at(word).covered;
                 *covered -= 1;
                 self.words -= usize::from(*covered == 0);
             }
@@ -326,19 +390,16 @@ impl Coverage {
     }
 
     /// The longest run of words that ends with the run of the text at `at`.
-    fn extend_runs(&mut self, at: usize, same: &[(u64, usize)]) -> usize {
+    fn extend_runs(&mut self, at: usize, same: &[u32]) -> usize {
         let mut longest = 0;
         // From the last one down: the run before is still that of the place before.
-        for (_, place) in same.iter().rev() {
-            let before = place.checked_sub(1).and_then(|before| self.runs.get(before));
-            let matched = match before {
-                Some((next, matched)) if *next == at => matched + 1,
-                _ => GRAM,
-            };
+        for place in same.iter().rev().map(|place| *place as usize) {
+            let before = place.checked_sub(1).map(|before| *self.at(before)).unwrap_or_default();
+            let is_next = before.matched > 0 && before.behind == at;
+            let matched = if is_next { before.matched + 1 } else { GRAM };
             longest = longest.max(matched);
-            if let Some(run) = self.runs.get_mut(*place) {
-                *run = (at + 1, matched);
-            }
+            let own = self.at(place);
+            (own.matched, own.behind) = (matched, at + 1);
         }
         longest
     }

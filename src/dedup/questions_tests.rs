@@ -2,15 +2,16 @@
 #![expect(clippy::cast_possible_truncation, reason = "small numbers")]
 
 use super::*;
-use crate::Params;
+use crate::{Params, Shingles};
 use std::collections::BTreeSet;
 
-fn builder(rule: ContainsQuestion) -> QuestionsBuilder {
-    QuestionsBuilder::new(&Sketcher::new(&Params::builder().build().unwrap()), rule).unwrap()
+fn questions(all: &[&str], rule: ContainsQuestion) -> Questions {
+    questions_of(Shingles::Words(3), all, rule)
 }
 
-fn questions(all: &[&str], rule: ContainsQuestion) -> Questions {
-    let mut builder = builder(rule);
+fn questions_of(shingles: Shingles, all: &[&str], rule: ContainsQuestion) -> Questions {
+    let params = Params::builder().shingles(shingles).build().unwrap();
+    let mut builder = QuestionsBuilder::new(&Sketcher::new(&params), rule).unwrap();
     for question in all {
         builder.add(question).unwrap();
     }
@@ -29,7 +30,18 @@ impl Random {
     }
 
     fn words(&mut self, count: usize, vocabulary: usize) -> Vec<String> {
-        (0..count).map(|_| format!("w{}", self.below(vocabulary))).collect()
+        (0..count).map(|_| format!("fi'w{}", self.below(vocabulary))).collect()
+    }
+
+    /// The words as a text, some with a ligature or a typographic apostrophe.
+    fn spelled(&mut self, words: &[String]) -> String {
+        let spelled = words.iter().map(|word| match self.below(4) {
+            0 => word.replace("fi", "\u{fb01}"),
+            1 => word.replace('\'', "\u{2019}"),
+            2 => word.replace("fi'", "\u{fb01}\u{2019}"),
+            _ => word.clone(),
+        });
+        spelled.collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -69,7 +81,9 @@ fn all_that_brute_force_finds_and_nothing_else() {
             })
             .collect();
         let joined: Vec<String> = asked.iter().map(|words| words.join(" ")).collect();
-        let index = questions(&joined.iter().map(String::as_str).collect::<Vec<_>>(), rule);
+        let joined: Vec<&str> = joined.iter().map(String::as_str).collect();
+        let shingles = [Shingles::Words(3), Shingles::Chars(4)][random.below(2)];
+        let index = questions_of(shingles, &joined, rule);
         for _ in 0..20 {
             let count = random.below(60);
             let mut text = random.words(count, vocabulary);
@@ -85,8 +99,8 @@ fn all_that_brute_force_finds_and_nothing_else() {
                 question.len() >= GRAM && rule.is_met(shared, longest, question.len())
             });
             let expected: Vec<usize> = expected.map(|(at, _)| at).collect();
-            let found = index.find(&text.join(" "));
-            let message = format!("seed {seed}: {text:?}");
+            let found = index.find(&random.spelled(&text));
+            let message = format!("seed {seed}, {shingles}: {text:?}");
             assert_eq!(
                 found.as_ref().map_or(0, |found| found.questions),
                 expected.len(),
@@ -125,6 +139,25 @@ fn short_questions_are_whole_or_not_there() {
     assert!(index.find("one two three four five seven").is_none());
     assert_eq!(index.find("zero one two three four five six").unwrap().bytes, 5..32);
     assert!(questions(&[], ContainsQuestion::default()).find("yes it is").is_none());
+}
+
+#[test]
+fn a_question_of_eight_words_may_be_there_in_pieces() {
+    let index = questions(&["a b c d e f g", "h i j k l m n o"], ContainsQuestion::default());
+    assert!(index.find("a b c d and e f g").is_none());
+    assert_eq!(index.find("h i j k and l m n o").unwrap().shared, 8);
+    assert!(index.find("h i j k and l m n").is_none());
+}
+
+#[test]
+fn of_a_question_longer_than_the_text_only_places_met_are_kept() {
+    let long: Vec<String> = (0..5_000).map(|at| format!("w{at}")).collect();
+    let index = questions(&[&long.join(" ")], ContainsQuestion::default());
+    let found = index.find(&long[4_000..4_020].join(" ")).unwrap();
+    assert_eq!((found.words, found.shared, found.longest), (5_000, 20, 20));
+    let mut coverage = Coverage::new(false);
+    coverage.enter(&[4_000]);
+    assert_eq!((coverage.places.len(), coverage.words), (GRAM, GRAM));
 }
 
 #[test]

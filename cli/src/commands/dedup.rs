@@ -23,6 +23,7 @@ mod decide;
 mod deciding;
 mod documents;
 mod exactly;
+mod folder_lock;
 mod format;
 mod held;
 mod judge;
@@ -79,12 +80,7 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
         let reached = reached(&work, &request, &failure);
         return Err(failure.after(&reached));
     }
-    overwrite::mark_as_pair(&request.out, &request.dropped)?;
-    packed::publish(&request.dropped)?;
-    packed::publish(&request.out)?;
-    if let Some(apart) = &request.args.apart {
-        packed::publish(apart)?;
-    }
+    overwrite::publish(&request, &work.state.finished)?;
     let counts = work.finish()?;
     note_apart(&counts);
     if counts.dropped_for_index > 0 && request.is_guarded() {

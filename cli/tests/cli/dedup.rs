@@ -14,6 +14,8 @@ mod doors;
 mod exactly;
 #[path = "dedup/formats.rs"]
 mod formats;
+#[path = "dedup/interrupted.rs"]
+mod interrupted;
 #[path = "dedup/passages.rs"]
 mod passages;
 #[path = "dedup/peers.rs"]

@@ -19,7 +19,7 @@ const TEXTS_OF_A_PART: usize = 64;
 /// at least 8 of them (in runs of three and more that both have), or ``words`` consecutive words of
 /// it. Exact by words: upper case, punctuation and white space do not count; each character of Han,
 /// kana and Thai is a word. A question of fewer than 8 words has to be there as a whole, one of
-/// fewer than 3 is never found. ``params`` sets the normalisation. Memory: at most 28 bytes for
+/// fewer than 3 is never found. ``params`` sets the normalisation. Memory: at most 32 bytes for
 /// each word of the questions.
 ///
 /// >>> import nearkin as nk

@@ -39,6 +39,7 @@ use std::time::Instant;
 /// and backups are `Closed` in a child; open a reader there.
 pub struct Reader {
     params: Arc<Params>,
+    id: [u8; 16],
     /// The path by which the index was opened.
     root: PathBuf,
     /// The number of forks when it was opened.
@@ -97,11 +98,11 @@ impl Reader {
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
         let began = Instant::now();
         let (core, follower) = follow::open_any(&storage, dir, &options)?;
-        let (params, snapshot) = (Arc::clone(&core.params), core.snapshot());
+        let (params, id, snapshot) = (Arc::clone(&core.params), core.shape.uuid, core.snapshot());
         let (root, forks) = (core.names.root().to_path_buf(), forks());
         let current = RwLock::new(CurrentCore { core: Arc::new(core), snapshot });
         let (follower, last_look) = (Mutex::new(follower), LastLook::at(began));
-        Ok(Self { params, root, forks, current, follower, last_look })
+        Ok(Self { params, id, root, forks, current, follower, last_look })
     }
 
     /// The current state. Refused in a forked child: another thread of the parent may have held
@@ -220,6 +221,12 @@ impl Reader {
     /// The parameters of the index.
     pub fn params(&self) -> &Params {
         &self.params
+    }
+
+    /// The identity of the index, as [`Index::id`](crate::Index::id): an index that was made anew
+    /// in the same folder has another one.
+    pub fn id(&self) -> [u8; 16] {
+        self.id
     }
 
     /// A snapshot of the current view, which a refresh does not change. The methods below are

@@ -12,3 +12,4 @@ mod stop;
 pub mod table;
 pub mod ttl;
 pub mod values;
+mod words;

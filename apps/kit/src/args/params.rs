@@ -37,29 +37,29 @@ pub struct Given {
 
     /// Minimum similarity to find, above 0, at most 1 [default: 0.7]
     #[arg(long, short, value_name = "T", value_parser = crate::args::values::share)]
-    threshold: Option<f64>,
+    pub(super) threshold: Option<f64>,
 
     /// Probability that a pair at the threshold is compared [default: 0.95]
     #[arg(long, value_name = "P")]
-    recall: Option<f64>,
+    pub(super) recall: Option<f64>,
 
     /// Rows of a signature, 16 to 1024: more rows are more exact and take more space [default: 128,
     /// or what a low threshold needs]
     #[arg(long, value_name = "K")]
-    hashes: Option<usize>,
+    pub(super) hashes: Option<usize>,
 
     /// Bands of the signature [default: from threshold and recall]
     #[arg(long, value_name = "B", requires = "rows_per_band")]
-    bands: Option<usize>,
+    pub(super) bands: Option<usize>,
 
     /// Rows per band [default: from threshold and recall]
     #[arg(long, value_name = "R", requires = "bands")]
-    rows_per_band: Option<usize>,
+    pub(super) rows_per_band: Option<usize>,
 
     /// Units to compare: words:N, tokens:N (separated by white space), chars:N, lines:N, or items
     /// [default: words:3]
     #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Shingles>())]
-    shingles: Option<Shingles>,
+    pub(super) shingles: Option<Shingles>,
 
     /// Find quotations: cut texts into passages of WINDOW words, one every STRIDE words
     ///
@@ -75,7 +75,7 @@ pub struct Given {
     ///
     /// The words are stored with the index. Lines that begin with # are comments.
     #[arg(long, value_name = "FILE", value_parser = StopWords::read)]
-    stop: Option<StopWords>,
+    pub(super) stop: Option<StopWords>,
 
     /// Ignore what many documents share (notices, licences, menus): a share such as 5%, or a list
     ///
@@ -94,7 +94,7 @@ pub struct Given {
 
     /// Count a repeated shingle as often as it occurs, not once
     #[arg(long)]
-    bag: bool,
+    pub(super) bag: bool,
 
     /// Normalisation before comparison: none, lower, nfc, case (lower and nfc), or fold [default:
     /// fold; none for items]
@@ -114,7 +114,7 @@ pub struct Given {
 
     /// Distinguish kinds of white space
     #[arg(long)]
-    keep_space: bool,
+    pub(super) keep_space: bool,
 
     /// Skip Unicode normalisation form C: the same as --normalise lower
     #[arg(long, conflicts_with = "normalise")]
@@ -123,12 +123,12 @@ pub struct Given {
     /// Bits stored per row, 8 or 16 [default: 8, or 16 for bands of two rows]; for rows made
     /// elsewhere also 32 or 64, which store them unchanged
     #[arg(long, value_name = "BITS")]
-    lane_bits: Option<u32>,
+    pub(super) lane_bits: Option<u32>,
 
     /// Signature scheme, fast or textbook; or external:NAME for signatures made elsewhere, whose
     /// rows are added [default: fast]
     #[arg(long, value_name = "S", value_parser = |text: &str| text.parse::<Scheme>())]
-    scheme: Option<Scheme>,
+    pub(super) scheme: Option<Scheme>,
 
     /// Seed of all hashes; keep it secret if somebody could profit from colliding texts [default:
     /// 0]

@@ -12,9 +12,11 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
+use super::packed;
 use super::request::Request;
 use nearkin_input::files;
 use nearkin_input::source;
+use nearkin_kit::checkpoint::{self, Identity};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::scratch;
 
@@ -96,16 +98,21 @@ fn has_form(path: &Path, is_form: impl Fn(&dyn Fn(&[&str]) -> bool) -> bool) -> 
     is_form(&|names: &[&str]| names.iter().all(|name| object.contains_key(*name)))
 }
 
-/// Gives the complete files, before they get their names, the same modification time.
-pub(super) fn mark_as_pair(out: &Path, dropped: &Path) -> Result<(), Failure> {
-    let now = SystemTime::now();
-    for path in [out, dropped] {
+/// The complete files, before they get their names.
+pub(super) fn finished(request: &Request<'_>) -> Vec<Identity> {
+    let identity = |path: &&PathBuf| checkpoint::identity_of(&files::unfinished(path));
+    request.outputs().iter().map(identity).collect()
+}
+
+/// Gives the complete files the same modification time, and then their names. Some of them may have
+/// got their names already, before an interruption.
+pub(super) fn publish(request: &Request<'_>, finished: &[Identity]) -> Result<(), Failure> {
+    let (now, outputs) = (SystemTime::now(), request.outputs());
+    for (path, identity) in outputs.iter().zip(finished) {
         let failed = |error: io::Error| Failure::writing(path, &error);
-        // After an interruption, one of them may have got its name already.
-        let tmp = files::unfinished(path);
-        let there = if tmp.exists() { &tmp } else { path };
+        let there = packed::finished(path, *identity)?;
         let file = scratch::no_follow(File::options().write(true)).open(there).map_err(failed)?;
         file.set_modified(now).map_err(failed)?;
     }
-    Ok(())
+    outputs.iter().zip(finished).try_for_each(|(path, identity)| packed::publish(path, *identity))
 }

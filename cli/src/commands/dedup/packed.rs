@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use nearkin_input::files;
-use nearkin_kit::checkpoint;
+use nearkin_kit::checkpoint::{self, Identity};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::scratch;
 
@@ -152,12 +152,25 @@ impl Packed {
     }
 }
 
-/// Renames a finished file to its final name, unless an earlier run has already done so.
-pub(super) fn publish(path: &Path) -> Result<(), Failure> {
-    let renamed = match scratch::rename(&files::unfinished(path), path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
-        renamed => renamed,
-    };
+/// Where a finished file is: it has its final name if the run gave it that before an interruption.
+pub(super) fn finished(path: &Path, identity: Identity) -> Result<PathBuf, Failure> {
+    let tmp = files::unfinished(path);
+    if tmp.exists() {
+        return Ok(tmp);
+    }
+    if identity.is_some() && checkpoint::identity_of(path) == identity {
+        return Ok(path.to_owned());
+    }
+    Err(Failure::new(
+        format!("{} is gone: something else removed or renamed it", tmp.display()),
+        format!("remove the work folder beside {} and run the command again", path.display()),
+    ))
+}
+
+/// Renames a finished file to its final name, unless that has already been done.
+pub(super) fn publish(path: &Path, identity: Identity) -> Result<(), Failure> {
+    let finished = finished(path, identity)?;
+    let renamed = if finished == path { Ok(()) } else { scratch::rename(&finished, path) };
     renamed.and_then(|()| checkpoint::sync_folder(path)).map_err(|error| writing(path, &error))
 }
 
@@ -193,7 +206,22 @@ mod tests {
         assert!(out.spare.iter().all(|block| block.capacity() <= 2 * BLOCK_BYTES));
         assert_eq!(out.bytes, expected.len() as u64);
         out.finish().unwrap();
-        publish(&path).unwrap();
+        publish(&path, None).unwrap();
         assert!(fs::read(&path).unwrap() == expected);
+    }
+
+    #[test]
+    fn only_the_file_of_the_run_counts_as_published() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.jsonl");
+        Packed::open(&path, 0).unwrap().unwrap().finish().unwrap();
+        let identity = checkpoint::identity_of(&files::unfinished(&path));
+        publish(&path, identity).unwrap();
+        publish(&path, identity).unwrap();
+        let others = dir.path().join("others");
+        fs::write(&others, "of another").unwrap();
+        fs::rename(&others, &path).unwrap();
+        assert!(publish(&path, identity).is_err() && publish(&path, None).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"of another");
     }
 }

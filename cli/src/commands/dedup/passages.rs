@@ -118,7 +118,10 @@ pub(super) fn run(
     let work = Work::open(request)?;
     let made = cut_all(request, &work, run);
     let unchanged = made.and_then(|counts| {
-        if work.is_of(&RunPlan::new(request)?) { Ok(counts) } else { Err(write::changed()) }
+        if !work.is_of(&RunPlan::new(request)?) {
+            return Err(write::changed());
+        }
+        overwrite::check(request).map(|()| counts)
     });
     let counts = match unchanged {
         Ok(counts) => counts,
@@ -129,9 +132,7 @@ pub(super) fn run(
             return Err(failure.advise_if_interrupted("the same command starts over"));
         }
     };
-    overwrite::mark_as_pair(&request.out, &request.dropped)?;
-    packed::publish(&request.dropped)?;
-    packed::publish(&request.out)?;
+    overwrite::publish(request, &overwrite::finished(request))?;
     work.finish()?;
     report(&counts, request, output)?;
     let unreadable = counts.bad + counts.too_large;

@@ -97,6 +97,7 @@ impl<'a> Request<'a> {
             ));
         }
         check_keep(args)?;
+        check_effects(args)?;
         let index = args.index.as_deref().map(opened::to_read).transpose()?;
         let given = given(args, files, &rows, index.as_ref())?;
         let (params, alike) = params(args, &given, index.as_ref())?;
@@ -130,6 +131,11 @@ impl<'a> Request<'a> {
             rows,
             names,
         })
+    }
+
+    /// The files that the run writes, in the order in which they get their names.
+    pub(super) fn outputs(&self) -> Vec<&PathBuf> {
+        self.args.apart.iter().chain([&self.dropped, &self.out]).collect()
     }
 
     /// Whether what was dropped is looked at once more.
@@ -168,6 +174,29 @@ fn check_keep(args: &Dedup) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// Fails if an option has no effect because rows are not compared with each other, only their words
+/// with those of questions, or of passages.
+fn check_effects(args: &Dedup) -> Result<(), Failure> {
+    let by = match args.cut_passages {
+        Some(_) => "--cut-passages",
+        None if args.keep == Keep::All && args.index.is_none() => "--keep all",
+        None => return Ok(()),
+    };
+    let own = [
+        ("--contained", args.contained.is_some()),
+        ("--exact", args.exact),
+        ("--estimate", args.estimate),
+    ];
+    let own = own.into_iter().find_map(|(option, given)| given.then_some(option));
+    match own.or_else(|| args.given.without_effect_on_words()) {
+        Some(option) => Err(Failure::new(
+            format!("{option} has no effect with {by}"),
+            format!("leave {option} or {by} out"),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Fails if OUT cannot have more columns of this name.

@@ -3,13 +3,7 @@
 //!
 //! This module knows the files of the folder, and when a run may continue from them.
 
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "keeps the work folder of a run, never an index"
-)]
-
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,28 +15,24 @@ use serde::{Deserialize, Serialize};
 use super::counts::DedupCounts;
 use super::deciding::Deciding;
 use super::documents::{Documents, Remade};
+use super::folder_lock::{FolderLock, empty, working};
 use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
 use super::request::Request;
 use super::without::WithoutPlan;
 use nearkin_input::fields::Fields;
-use nearkin_input::on_disk;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source::RowOptions;
 use nearkin_kit::args::machine;
-use nearkin_kit::checkpoint::{self, InputFile};
+use nearkin_kit::checkpoint::{self, Identity, InputFile};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::documents::Position;
 use nearkin_kit::input::opened;
 use nearkin_kit::output;
-use nearkin_kit::scratch;
 
 /// Time between checkpoints. An interruption loses at most this much work, plus the time of a sync.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
-
-/// The lock file that marks the folder as in use.
-const LOCK: &str = "lock";
 
 /// Identifies a run. If an interrupted run had a different plan, the new run starts from the
 /// beginning.
@@ -81,7 +71,7 @@ impl RunPlan {
             _ => None,
         };
         Ok(Self {
-            version: 7,
+            version: 8,
             files: input_files(request.files)?,
             beside_stdin: InputFile::all(&beside_stdin(request.files))?,
             fields: request.fields.clone(),
@@ -111,6 +101,7 @@ impl RunPlan {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ArchiveState {
     path: PathBuf,
+    id: [u8; 16],
     change: u64,
     documents: u64,
 }
@@ -118,7 +109,7 @@ pub(super) struct ArchiveState {
 impl ArchiveState {
     pub(super) fn new(path: &Path, archive: &Reader) -> Result<Self, Failure> {
         let path = fs::canonicalize(path).map_err(|error| Failure::reading(path, &error))?;
-        Ok(Self { path, change: archive.change(), documents: archive.len() })
+        Ok(Self { path, id: archive.id(), change: archive.change(), documents: archive.len() })
     }
 }
 
@@ -169,6 +160,8 @@ pub(super) struct State {
     /// Size of OUT at the last checkpoint; `dropped_bytes` is the size of DROPPED.
     pub(super) out_bytes: u64,
     pub(super) dropped_bytes: u64,
+    /// In the stage `Publish`: the complete files, in the order of [`Request::outputs`].
+    pub(super) finished: Vec<Identity>,
 }
 
 /// The state of the reading pass at the beginning of a file.
@@ -222,6 +215,7 @@ impl State {
             done: 0,
             out_bytes: 0,
             dropped_bytes: 0,
+            finished: Vec::new(),
         }
     }
 }
@@ -236,9 +230,8 @@ pub(super) struct Work {
     /// Makes documents again.
     pub(super) remade: Arc<Remade>,
     stored: Instant,
-    /// The lock on the folder. It is taken before anything in the folder is read or deleted, and
-    /// prevents a second run.
-    lock: File,
+    /// The locks on the folders of all files that the run writes; the last one is that of OUT.
+    locks: Vec<FolderLock>,
 }
 
 fn options() -> Options {
@@ -257,18 +250,9 @@ impl Work {
         let folder = packed::work_folder(&request.out);
         let failed = |error: io::Error| working(&folder, &error);
         let plan = RunPlan::new(request)?;
-        if is_foreign(&folder) {
-            return Err(Failure::new(
-                format!("{} exists, and no run of this command made it", folder.display()),
-                "write to another file, or remove that folder",
-            ));
-        }
-        let Some(lock) = lock(&folder).map_err(failed)? else {
-            return Err(Failure::new(
-                format!("another run is writing {}", request.out.display()),
-                "wait for it, or write to another file",
-            ));
-        };
+        let locks = request.outputs().into_iter().rev().map(|path| FolderLock::take(path));
+        let mut locks = locks.collect::<Result<Vec<_>, Failure>>()?;
+        locks.reverse();
         let place = folder.join("kept");
         let open = |options| Index::open(&place, options);
         let opened = opened::mapped_or_not(&place, options(), open).ok().map(Arc::new);
@@ -283,9 +267,12 @@ impl Work {
             };
             match (state.as_ref().map(whole).transpose()?.flatten(), state) {
                 (Some(ledger), Some(state)) => {
+                    if state.stage != Stage::Publish {
+                        overwrite::check(request)?;
+                    }
                     output::note(format!("continuing the run in {}", folder.display()));
                     let (remade, stored) = (remade(request, &folder, &kept), Instant::now());
-                    return Ok(Self { folder, state, kept, ledger, remade, stored, lock });
+                    return Ok(Self { folder, state, kept, ledger, remade, stored, locks });
                 }
                 _ => output::note(format!(
                     "the run in {} had other input or options: starting from the beginning",
@@ -295,8 +282,8 @@ impl Work {
         }
         if let Err(failure) = overwrite::check(request) {
             if !folder.join("state").exists() {
-                // If this fails, a folder with an empty lock file stays.
-                let _ = remove(&folder, lock);
+                // If this fails, a folder without a state stays.
+                let _ = empty(&folder);
             }
             return Err(failure);
         }
@@ -314,7 +301,7 @@ impl Work {
         packed::discard(&request.dropped);
         let (state, stored) = (State::new(plan), Instant::now());
         let remade = remade(request, &folder, &kept);
-        Ok(Self { folder, state, kept, ledger, remade, stored, lock })
+        Ok(Self { folder, state, kept, ledger, remade, stored, locks })
     }
 
     /// Whether this run has the given plan. Used to detect that the input has changed.
@@ -370,11 +357,12 @@ impl Work {
         working(&self.folder, error)
     }
 
-    /// Deletes the folder. Returns the counts of the run.
+    /// Deletes the folders. Returns the counts of the run.
     pub(super) fn finish(self) -> Result<DedupCounts, Failure> {
-        let Self { folder, state, kept, ledger, lock, .. } = self;
+        let Self { folder, state, kept, ledger, locks, .. } = self;
         drop((kept, ledger));
-        remove(&folder, lock).map_err(|error| working(&folder, &error))?;
+        empty(&folder).map_err(|error| working(&folder, &error))?;
+        drop(locks);
         Ok(state.counts)
     }
 }
@@ -389,107 +377,4 @@ fn remade(request: &Request<'_>, folder: &Path, kept: &Index) -> Arc<Remade> {
     };
     let files = request.files.iter().map(copied).collect();
     Arc::new(Remade::new(kept.sketcher(), &request.fields, files))
-}
-
-/// Deletes the folder.
-fn remove(folder: &Path, lock: File) -> io::Result<()> {
-    empty(folder)?;
-    // The lock is held until its file has been deleted: nobody works in a folder without it. On
-    // Windows, the name may stay until the file is closed, and so may the folder.
-    fs::remove_file(folder.join(LOCK))?;
-    drop(lock);
-    match fs::remove_dir(folder) {
-        // Another run has already started in the folder.
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
-}
-
-/// Whether there is a folder with content that no run made: every run locks its folder first, and
-/// empties the folder before it removes the lock.
-fn is_foreign(folder: &Path) -> bool {
-    let is_folder = fs::symlink_metadata(folder).is_ok_and(|there| there.is_dir());
-    let has_content =
-        is_folder && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    has_content && !folder.join(LOCK).exists()
-}
-
-/// Creates the folder if needed and takes its lock. `None` if another run holds it.
-fn lock(folder: &Path) -> io::Result<Option<File>> {
-    loop {
-        make_folder(folder)?;
-        let path = folder.join(LOCK);
-        let mut options = File::options();
-        let options = options.write(true).create(true).truncate(false);
-        let options = scratch::no_follow(options);
-        let lock = match scratch::patiently(|| options.open(&path)) {
-            // The previous run deleted the folder between these two calls: try again.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            opened => opened?,
-        };
-        match lock.try_lock() {
-            // The locked file must still be the one at this path: the previous run may have deleted
-            // it in the meantime.
-            Ok(()) if is_at(&lock, &path)? => return Ok(Some(lock)),
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-}
-
-/// Creates a folder that only this user can read, unless it exists. Never accepts a link: the
-/// folder that it leads to would be emptied.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    #[cfg_attr(windows, expect(unused_mut, reason = "folders have no mode there"))]
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => return made,
-    }
-    match fs::symlink_metadata(folder) {
-        Ok(there) if !there.is_dir() => Err(io::Error::new(
-            io::ErrorKind::NotADirectory,
-            "it is a link or a file, not a folder",
-        )),
-        // The previous run has just deleted it; the caller tries again.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        there => there.map(drop),
-    }
-}
-
-/// Whether an open file is still the one at this path.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    match fs::metadata(path) {
-        Ok(there) => Ok(on_disk::id(path, &there) == on_disk::id_of_open(file, &file.metadata()?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Deletes everything in the folder except the lock.
-fn empty(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name() == LOCK {
-            continue;
-        }
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-fn working(folder: &Path, error: &io::Error) -> Failure {
-    Failure::new(
-        format!("cannot work in {}: {error}", folder.display()),
-        "fix the cause and run the command again; without that folder it starts from the \
-         beginning",
-    )
 }

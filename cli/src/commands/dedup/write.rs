@@ -12,6 +12,7 @@ use super::ahead::{self, Batch, LineAhead, OriginalLine};
 use super::deciding::Equal;
 use super::ledger::Entry;
 use super::outcomes::{Dropped, LineOutcome, Outcomes, WithQuestion};
+use super::overwrite;
 use super::packed::{self, Packed};
 use super::read;
 use super::request::Request;
@@ -182,7 +183,7 @@ fn made(
     Ok((kept, None))
 }
 
-/// Completes both files.
+/// Completes both files, if they replace nothing that no run made.
 pub(super) fn end(
     request: &Request<'_>,
     work: &mut Work,
@@ -194,6 +195,8 @@ pub(super) fn end(
     }
     out.map_or(Ok(()), Packed::finish)?;
     dropped.finish()?;
+    overwrite::check(request)?;
+    work.state.finished = overwrite::finished(request);
     work.state.stage = Stage::Publish;
     work.store()
 }

@@ -71,5 +71,23 @@ fn what_cannot_be_cut_is_refused() {
     run("--out no.jsonl --keep longest").ends_with(2).says(&["--keep"]);
     run("--out no.jsonl --text-field a --text-field b").ends_with(2).says(&["one field"]);
     run("--out no.jsonl --cut-passages 2").ends_with(2).says(&["--cut-passages"]);
+    for option in [
+        "--threshold 0.5",
+        "--recall 0.9",
+        "--hashes 64",
+        "--bands 8 --rows-per-band 2",
+        "--bag",
+        "--ignore-common 3%",
+        "--keep-space",
+        "--shingles chars:5",
+        "--shingles lines:1",
+    ] {
+        let said =
+            format!("{} has no effect with --cut-passages", option.split(' ').next().unwrap());
+        run(&format!("--out no.jsonl {option}")).ends_with(2).says(&[&said]);
+    }
+    for option in ["--shingles tokens:2", "--shingles words:2", "--normalise nfc", "--for short"] {
+        scratch.ok(&format!("dedup in.jsonl --cut-passages 3 --out out.jsonl {option}"));
+    }
     assert!(!scratch.path("no.jsonl").exists() && !scratch.path("no.jsonl.nearkin-tmp").exists());
 }

@@ -78,6 +78,13 @@ fn keep_all_drops_nothing_else() {
         .run("dedup in.jsonl --out no.jsonl --keep all")
         .ends_with(2)
         .says(&["--keep all drops nothing"]);
+    for option in ["--threshold 0.5", "--bag", "--contained 0.8", "--exact", "--estimate"] {
+        let said = format!("{} has no effect with --keep all", option.split(' ').next().unwrap());
+        scratch.fails(&format!("dedup in.jsonl --out no.jsonl {question} {option}"), &[&said]);
+    }
+    // What is similar to a document of an index is dropped.
+    scratch.ok("add i --jsonl in.csv");
+    scratch.ok("dedup in.jsonl --out o.jsonl --keep all --index i --threshold 0.5");
 }
 
 #[test]
