@@ -2,6 +2,7 @@
 //!
 //! Independent of texts and files.
 
+use super::compare::count_equal_rows;
 use super::lane;
 use crate::{Error, ErrorKind, Params, Result, Scheme};
 use std::fmt;
@@ -151,8 +152,7 @@ impl Signature {
     /// `Mismatch`: the signatures have different ids.
     pub fn equal_rows(&self, other: &Self) -> Result<u32> {
         self.check_same(other)?;
-        let equal = self.rows().zip(other.rows()).filter(|(a, b)| a == b).count();
-        Ok(u32::try_from(equal).unwrap_or(u32::MAX))
+        Ok(count_equal_rows(&self.bytes, &other.bytes, self.lane_bits))
     }
 
     fn check_same(&self, other: &Self) -> Result<()> {

@@ -292,10 +292,18 @@ impl Segment {
     /// Prefetches the start offset of a document, and its time.
     #[inline]
     pub(crate) fn prefetch_document(&self, ordinal: u32) {
-        let [_, _, bases, starts, times, ..] = &self.layout.sections;
+        let [_, _, _, _, times, ..] = &self.layout.sections;
+        self.prefetch_start(ordinal);
+        self.blocks.prefetch(times.offset + 8 * u64::from(ordinal), 8);
+    }
+
+    /// Prefetches the start offset of a document. Prefetch nothing that is not read afterwards: in
+    /// an unverified segment this is a system call each time, until a read verifies the block.
+    #[inline]
+    pub(crate) fn prefetch_start(&self, ordinal: u32) {
+        let [_, _, bases, starts, ..] = &self.layout.sections;
         self.blocks.prefetch(bases.offset + 8 * u64::from(ordinal / STARTS_PER_BASE), 8);
         self.blocks.prefetch(starts.offset + 4 * u64::from(ordinal), 8);
-        self.blocks.prefetch(times.offset + 8 * u64::from(ordinal), 8);
     }
 
     /// Prefetches the key of a document and the rest of its cache line.

@@ -52,6 +52,8 @@ impl Map {
     /// Starts reading these bytes from the disk, without waiting. Only a hint: if the system
     /// ignores it, the bytes are read on first access.
     pub(crate) fn will_need(&self, offset: usize, count: usize) {
+        #[cfg(test)]
+        tests::REQUESTS.set(tests::REQUESTS.get() + 1);
         #[cfg(unix)]
         if let Self::Mapped(map) = self {
             // If the advice is refused, only the speed changes.
@@ -120,5 +122,15 @@ impl Map {
             Self::Mapped(map) => map,
             Self::Heap(bytes) => bytes,
         }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How often this thread has called `will_need`, a system call each time.
+        pub(crate) static REQUESTS: Cell<usize> = const { Cell::new(0) };
     }
 }

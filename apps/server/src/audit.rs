@@ -52,7 +52,7 @@ const GENERATOR: &str = "nearkin audit";
 /// Runs the command.
 pub fn run(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
-    judged(args, output).map_err(|failure| failure.on_results())
+    judged(args, output).map_err(Failure::on_results)
 }
 
 fn judged(args: &Audit, output: &mut Output) -> Result<Ended, Failure> {

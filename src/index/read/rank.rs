@@ -61,14 +61,14 @@ impl Snapshot {
         selection: &Selection<'_>,
         stop: &Stop<'_>,
     ) -> Result<(usize, bool)> {
-        let mut kept = 0;
+        let (mut kept, has_times) = (0, selection.has_times());
         let mut copied = Vec::new();
         for begin in (0..found.len()).step_by(BLOCK) {
             if stop.is_due() {
                 return Ok((kept, false));
             }
             for at in begin..found.len().min(begin + BLOCK) {
-                self.ask_ahead(found, at);
+                self.ask_ahead(found, at, has_times);
                 if self.passes(found[at].place, selection, &mut copied)? {
                     found.swap(kept, at);
                     kept += 1;
@@ -175,7 +175,7 @@ impl Snapshot {
             let content = content.then(|| self.state.memtable.read());
             for at in block {
                 let Found { place: Place { source, ordinal }, equal_rows: rows, .. } = found[at];
-                self.ask_ahead(found, at);
+                self.ask_ahead(found, at, false);
                 if rows != equal_rows {
                     continue;
                 }
@@ -196,14 +196,19 @@ impl Snapshot {
         Ok((least.into_iter().map(|(_, at)| at).collect(), is_whole))
     }
 
-    /// Prefetches the fields of the documents of findings that will be read soon.
-    fn ask_ahead(&self, found: &[Found], at: usize) {
+    /// Prefetches the keys of the documents of findings that will be read soon, and their times if
+    /// these are read.
+    fn ask_ahead(&self, found: &[Found], at: usize, has_times: bool) {
         let of = |at: usize| {
             let place = found.get(at)?.place;
             Some((&self.state.segments.get(place.source)?.segment, place.ordinal))
         };
         if let Some((segment, ordinal)) = of(at + 2 * AHEAD) {
-            segment.prefetch_document(ordinal);
+            if has_times {
+                segment.prefetch_document(ordinal);
+            } else {
+                segment.prefetch_start(ordinal);
+            }
         }
         if let Some((segment, ordinal)) = of(at + AHEAD) {
             segment.prefetch_key_if_verified(ordinal);

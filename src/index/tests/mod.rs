@@ -24,6 +24,8 @@ mod covered;
 #[cfg(test)]
 mod crash_table;
 #[cfg(test)]
+mod crowds;
+#[cfg(test)]
 mod damage;
 #[cfg(test)]
 mod events;

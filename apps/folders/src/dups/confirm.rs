@@ -16,7 +16,6 @@ use nearkin_kit::input::content::Reading;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
-use nearkin_kit::output::row_count::EqualRows;
 
 /// Number of files that are read together.
 const FILES: usize = 64;
@@ -155,11 +154,10 @@ fn like_another(
         None => Ok(None),
     };
     let Some(own) = signature(&at)? else { return Ok(None) };
-    let equal = EqualRows::for_params(files.index.params());
     let mut rows = Vec::with_capacity(named.len());
     for of in named {
         if let Some(other) = signature(of)? {
-            rows.push((equal.between(&own, &other), *of));
+            rows.push((own.equal_rows(&other)?, *of));
         }
     }
     rows.sort_unstable_by(|one, other| other.cmp(one));

@@ -12,7 +12,6 @@ use crate::args::dups::Dups;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
-use nearkin_kit::output::row_count::EqualRows;
 
 /// Rounding of similarities, as in the library: a pair this little below the threshold reaches it.
 const ROUNDING: f64 = 1e-9;
@@ -23,15 +22,14 @@ type Member = (usize, Signature);
 /// Compares signatures at a threshold.
 struct Alike<'a> {
     index: &'a Index,
-    equal: EqualRows,
     threshold: f64,
 }
 
 impl Alike<'_> {
     /// The similarity of two files, if it reaches the threshold.
-    fn similarity(&self, one: &Signature, other: &Signature) -> Option<f64> {
-        let similarity = self.index.params().similarity(self.equal.between(one, other));
-        (similarity >= self.threshold - ROUNDING).then_some(similarity)
+    fn similarity(&self, one: &Signature, other: &Signature) -> nearkin::Result<Option<f64>> {
+        let similarity = self.index.params().similarity(one.equal_rows(other)?);
+        Ok((similarity >= self.threshold - ROUNDING).then_some(similarity))
     }
 }
 
@@ -61,7 +59,7 @@ pub(super) fn groups(
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
     let snapshot = index.snapshot();
     let clusters = snapshot.clusters_with(threshold, &mut progress.callback())?;
-    let alike = Alike { index, equal: EqualRows::for_params(index.params()), threshold };
+    let alike = Alike { index, threshold };
     let (mut found, mut keys) = (Estimated::default(), HashMap::new());
     for (nth, cluster) in clusters.enumerate() {
         interrupt::check()?;
@@ -129,7 +127,7 @@ fn like_the_first(
         interrupt::check()?;
         let first = rest.remove(0);
         let similarity = |(_, other): &Member| alike.similarity(&first.1, other);
-        let similarities: Vec<_> = rest.par_iter().map(similarity).collect();
+        let similarities: Vec<_> = rest.par_iter().map(similarity).collect::<Result<_, _>>()?;
         let mut group = vec![(first.0, 1.0)];
         let mut left = Vec::new();
         for (member, similarity) in rest.into_iter().zip(similarities) {
@@ -150,11 +148,15 @@ fn like_the_first(
     }
     let below = |(at, signature): &Member| {
         interrupt::check()?;
-        let similarities = near_copies.iter().filter_map(|(of, other)| {
-            let similarity = alike.similarity(signature, other)?;
-            Some(Below { of: *of, at: *at, similarity })
-        });
-        Ok(similarities.max_by(|one, other| one.similarity.total_cmp(&other.similarity)))
+        let mut most: Option<Below> = None;
+        for (of, other) in &near_copies {
+            if let Some(similarity) = alike.similarity(signature, other)?
+                && most.is_none_or(|most| similarity >= most.similarity)
+            {
+                most = Some(Below { of: *of, at: *at, similarity });
+            }
+        }
+        Ok(most)
     };
     let below: Result<Vec<Option<Below>>, Failure> = alone.par_iter().map(below).collect();
     Ok((found, below?.into_iter().flatten().collect()))
@@ -172,7 +174,7 @@ fn like_references(
         interrupt::check()?;
         let mut best: Option<(usize, f64)> = None;
         for (reference, other) in &references {
-            if let Some(similarity) = alike.similarity(signature, other)
+            if let Some(similarity) = alike.similarity(signature, other)?
                 && best.is_none_or(|(_, most)| similarity > most)
             {
                 best = Some((*reference, similarity));

@@ -7,7 +7,6 @@ pub mod differences;
 pub mod params;
 pub mod progress;
 pub mod quoted;
-pub mod row_count;
 pub mod table;
 
 use std::fmt::Display;

@@ -18,7 +18,6 @@ use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::output::progress::{Progress, Unit};
-use nearkin_kit::output::row_count::EqualRows;
 use nearkin_kit::output::visible;
 
 /// Approximate number of documents on a page. They are divided among its clusters.
@@ -274,13 +273,12 @@ fn shown(
     for (key, _) in members {
         signatures.push(snapshot.signature(key)?);
     }
-    let equal = EqualRows::for_params(snapshot.params());
     let mut rows = Vec::with_capacity(members.len() * members.len() / 2);
     for (at, one) in signatures.iter().enumerate() {
         for other in &signatures[..at] {
             // A snapshot has every document that it has listed, so both signatures exist.
             let (Some(one), Some(other)) = (one, other) else { continue };
-            rows.push(equal.between(one, other));
+            rows.push(one.equal_rows(other)?);
         }
     }
     let document = |(key, time): &(Vec<u8>, u64)| {
