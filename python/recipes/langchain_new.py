@@ -46,10 +46,13 @@ class NewDocuments(BaseDocumentTransformer):
         documents = list(documents)
         keys = [key_of(document) for document in documents]
         texts = [document.page_content for document in documents]
+        begin = len(self._keys)
         self._keys += keys  # before admit, which may fail after some documents were stored
         # Of equal texts that reach two processes at one moment, one is admitted.
         with nk.Index(self.path, self.params, shared=True) as index:
             decisions = index.admit(keys, texts, reject=self.reject)["decision"]
+        stored = {"admitted", "replaced"}  # another process may have stored what is unchanged
+        self._keys[begin:] = [key for key, told in zip(keys, decisions, strict=True) if told in stored]
         known = {"rejected", "unchanged"}
         return [document for document, told in zip(documents, decisions, strict=True) if told not in known]
 

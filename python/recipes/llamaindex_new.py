@@ -47,9 +47,12 @@ class NewNodes(TransformComponent):
             raise RuntimeError("NewNodes forgets what a later step did not store: use `with new:`")
         keys = [node.node_id for node in nodes]
         texts = [node.get_content() for node in nodes]
+        begin = len(self._keys)
         self._keys += keys  # before admit, which may fail after some nodes were stored
         with self._index() as index:
             decisions = index.admit(keys, texts, reject=self.reject)["decision"]
+        stored = {"admitted", "replaced"}  # another process may have stored what is unchanged
+        self._keys[begin:] = [key for key, told in zip(keys, decisions, strict=True) if told in stored]
         known = {"rejected", "unchanged"}
         return [node for node, told in zip(nodes, decisions, strict=True) if told not in known]
 

@@ -22,6 +22,9 @@ use crate::args::mcp::Mcp;
 /// Maximum length of a message.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
 
+/// How far a message that is too long is searched for its id.
+const ID_BYTES_MAX: u64 = 64 << 20;
+
 /// Maximum time of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -57,7 +60,7 @@ fn answer_all(
             None => return Ok(()),
             Some(last) if *last != b'\n' && line.len() as u64 > most => {
                 let mut rest = RestOfLine { input: &mut *input, has_ended: false };
-                let id = message::id_of(line.as_slice().chain(&mut rest));
+                let id = message::id_of(line.as_slice().chain(rest.by_ref().take(ID_BYTES_MAX)));
                 io::copy(&mut rest, &mut io::sink()).map_err(unread)?;
                 let why = format!("a message has more than {most} bytes: send a part of the text");
                 Some(LineAnswer::One(Answer::not_read(id, why)))

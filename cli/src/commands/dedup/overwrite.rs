@@ -16,7 +16,7 @@ use super::packed;
 use super::request::Request;
 use nearkin_input::files;
 use nearkin_input::source;
-use nearkin_kit::checkpoint::{self, Identity};
+use nearkin_kit::checkpoint::Identity;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::scratch;
 
@@ -100,7 +100,7 @@ fn has_form(path: &Path, is_form: impl Fn(&dyn Fn(&[&str]) -> bool) -> bool) -> 
 
 /// The complete files, before they get their names.
 pub(super) fn finished(request: &Request<'_>) -> Vec<Identity> {
-    let identity = |path: &&PathBuf| checkpoint::identity_of(&files::unfinished(path));
+    let identity = |path: &&PathBuf| packed::identity_of(&files::unfinished(path));
     request.outputs().iter().map(identity).collect()
 }
 
@@ -108,11 +108,25 @@ pub(super) fn finished(request: &Request<'_>) -> Vec<Identity> {
 /// got their names already, before an interruption.
 pub(super) fn publish(request: &Request<'_>, finished: &[Identity]) -> Result<(), Failure> {
     let (now, outputs) = (SystemTime::now(), request.outputs());
-    for (path, identity) in outputs.iter().zip(finished) {
-        let failed = |error: io::Error| Failure::writing(path, &error);
-        let there = packed::finished(path, *identity)?;
+    let found = outputs.iter().zip(finished).map(|(path, identity)| {
+        packed::finished(path, *identity).ok_or_else(|| {
+            let (tmp, work) = (files::unfinished(path), packed::work_folder(&request.out));
+            Failure::new(
+                format!("{} is gone: something else removed or renamed it", tmp.display()),
+                format!("remove {} and run the command again", work.display()),
+            )
+        })
+    });
+    let found = found.collect::<Result<Vec<PathBuf>, Failure>>()?;
+    for there in &found {
+        let failed = |error: io::Error| Failure::writing(there, &error);
         let file = scratch::no_follow(File::options().write(true)).open(there).map_err(failed)?;
         file.set_modified(now).map_err(failed)?;
     }
-    outputs.iter().zip(finished).try_for_each(|(path, identity)| packed::publish(path, *identity))
+    outputs.iter().zip(&found).try_for_each(|(path, there)| packed::publish(path, there))
+}
+
+/// Whether no complete file has got its name yet.
+pub(super) fn is_unpublished(request: &Request<'_>) -> bool {
+    request.outputs().iter().all(|path| files::unfinished(path).exists())
 }

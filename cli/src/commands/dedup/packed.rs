@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use nearkin_input::files;
+use nearkin_input::on_disk;
 use nearkin_kit::checkpoint::{self, Identity};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::scratch;
@@ -152,25 +153,27 @@ impl Packed {
     }
 }
 
+/// What tells a file from every other one at its path: its number in the file system, and its
+/// length. (The number of the file system may be another one after a restart.) `None` if the system
+/// does not report it.
+pub(super) fn identity_of(path: &Path) -> Identity {
+    let data = fs::metadata(path).ok()?;
+    Some((data.len(), on_disk::id(path, &data)?.inode))
+}
+
 /// Where a finished file is: it has its final name if the run gave it that before an interruption.
-pub(super) fn finished(path: &Path, identity: Identity) -> Result<PathBuf, Failure> {
+/// `None` if there is another file, or none.
+pub(super) fn finished(path: &Path, identity: Identity) -> Option<PathBuf> {
     let tmp = files::unfinished(path);
-    if tmp.exists() {
-        return Ok(tmp);
+    match identity {
+        None => tmp.exists().then_some(tmp),
+        Some(_) => [tmp, path.to_owned()].into_iter().find(|path| identity_of(path) == identity),
     }
-    if identity.is_some() && checkpoint::identity_of(path) == identity {
-        return Ok(path.to_owned());
-    }
-    Err(Failure::new(
-        format!("{} is gone: something else removed or renamed it", tmp.display()),
-        format!("remove the work folder beside {} and run the command again", path.display()),
-    ))
 }
 
 /// Renames a finished file to its final name, unless that has already been done.
-pub(super) fn publish(path: &Path, identity: Identity) -> Result<(), Failure> {
-    let finished = finished(path, identity)?;
-    let renamed = if finished == path { Ok(()) } else { scratch::rename(&finished, path) };
+pub(super) fn publish(path: &Path, finished: &Path) -> Result<(), Failure> {
+    let renamed = if finished == path { Ok(()) } else { scratch::rename(finished, path) };
     renamed.and_then(|()| checkpoint::sync_folder(path)).map_err(|error| writing(path, &error))
 }
 
@@ -206,7 +209,7 @@ mod tests {
         assert!(out.spare.iter().all(|block| block.capacity() <= 2 * BLOCK_BYTES));
         assert_eq!(out.bytes, expected.len() as u64);
         out.finish().unwrap();
-        publish(&path, None).unwrap();
+        publish(&path, &finished(&path, None).unwrap()).unwrap();
         assert!(fs::read(&path).unwrap() == expected);
     }
 
@@ -215,13 +218,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.jsonl");
         Packed::open(&path, 0).unwrap().unwrap().finish().unwrap();
-        let identity = checkpoint::identity_of(&files::unfinished(&path));
-        publish(&path, identity).unwrap();
-        publish(&path, identity).unwrap();
+        let tmp = files::unfinished(&path);
+        let identity = identity_of(&tmp);
+        // A copy stands for another run's file, and the file itself for one of this run.
+        let own = dir.path().join("own");
+        fs::rename(&tmp, &own).unwrap();
+        fs::copy(&own, &tmp).unwrap();
+        assert_eq!(finished(&path, identity), None);
+        fs::rename(&own, &tmp).unwrap();
+        assert_eq!(finished(&path, identity), Some(tmp.clone()));
+        publish(&path, &tmp).unwrap();
+        assert_eq!(finished(&path, identity), Some(path.clone()));
         let others = dir.path().join("others");
         fs::write(&others, "of another").unwrap();
         fs::rename(&others, &path).unwrap();
-        assert!(publish(&path, identity).is_err() && publish(&path, None).is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"of another");
+        assert_eq!((finished(&path, identity), finished(&path, None)), (None, None));
     }
 }

@@ -160,7 +160,11 @@ pub(super) struct State {
     /// Size of OUT at the last checkpoint; `dropped_bytes` is the size of DROPPED.
     pub(super) out_bytes: u64,
     pub(super) dropped_bytes: u64,
+    /// Numbers of OUT and DROPPED in the file system, while they are written.
+    #[serde(default)]
+    pub(super) writing: [Option<u64>; 2],
     /// In the stage `Publish`: the complete files, in the order of [`Request::outputs`].
+    #[serde(default)]
     pub(super) finished: Vec<Identity>,
 }
 
@@ -215,6 +219,7 @@ impl State {
             done: 0,
             out_bytes: 0,
             dropped_bytes: 0,
+            writing: [None; 2],
             finished: Vec::new(),
         }
     }
@@ -267,7 +272,7 @@ impl Work {
             };
             match (state.as_ref().map(whole).transpose()?.flatten(), state) {
                 (Some(ledger), Some(state)) => {
-                    if state.stage != Stage::Publish {
+                    if state.stage != Stage::Publish || overwrite::is_unpublished(request) {
                         overwrite::check(request)?;
                     }
                     output::note(format!("continuing the run in {}", folder.display()));

@@ -18,6 +18,7 @@ use super::read;
 use super::request::Request;
 use super::verdicts::Verdict;
 use super::work::{RunPlan, Stage, Work};
+use nearkin_input::files;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::documents::Position;
 use nearkin_kit::interrupt;
@@ -204,11 +205,19 @@ pub(super) fn end(
 /// Opens both files at the last checkpoint. Starts over if one of them is shorter than that.
 fn open(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
     let state = &mut work.state;
+    let there = || {
+        let inode = |path| packed::identity_of(&files::unfinished(path)).map(|(_, inode)| inode);
+        [&*request.out, &*request.dropped].map(inode)
+    };
     for _ in 0..2 {
-        let out = Packed::open(&request.out, state.out_bytes)?;
-        let dropped = Packed::open(&request.dropped, state.dropped_bytes)?;
-        if let (Some(out), Some(dropped)) = (out, dropped) {
-            return Ok((out, dropped));
+        // Meanwhile another run may have begun a file of this name.
+        if state.done == 0 || state.writing == there() {
+            let out = Packed::open(&request.out, state.out_bytes)?;
+            let dropped = Packed::open(&request.dropped, state.dropped_bytes)?;
+            if let (Some(out), Some(dropped)) = (out, dropped) {
+                state.writing = there();
+                return Ok((out, dropped));
+            }
         }
         packed::discard(&request.out);
         packed::discard(&request.dropped);

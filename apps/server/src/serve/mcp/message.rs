@@ -68,6 +68,11 @@ impl Answer {
         Self { jsonrpc: "2.0", id, result, error }
     }
 
+    fn too_many(id: Value) -> Self {
+        let message = format!("a line has more than {MESSAGES_MAX} messages: send it again");
+        Self::new(id, Err(Refusal { code: INVALID_REQUEST, message }))
+    }
+
     /// The answer to a message that could not be read, but for its id.
     pub(super) fn not_read(id: Value, message: String) -> Self {
         Self::new(id, Err(Refusal { code: PARSE_ERROR, message }))
@@ -99,8 +104,13 @@ pub(super) fn answer(shared: &Shared, line: &[u8]) -> Option<LineAnswer> {
         return None;
     }
     let one = match serde_json::from_slice(line) {
-        Ok(Value::Array(messages)) if (1..=MESSAGES_MAX).contains(&messages.len()) => {
-            let answers = messages.into_iter().filter_map(|one| answer_one(shared, one));
+        Ok(Value::Array(messages)) if !messages.is_empty() => {
+            let answers = (0..).zip(messages).filter_map(|(at, one)| {
+                if at < MESSAGES_MAX {
+                    return answer_one(shared, one);
+                }
+                one.get("id").map(|id| Answer::too_many(id.clone()))
+            });
             let answers: Vec<Answer> = answers.collect();
             return (!answers.is_empty()).then_some(LineAnswer::Several(answers));
         }
@@ -126,7 +136,7 @@ fn answer_one(shared: &Shared, value: Value) -> Option<Answer> {
         return None;
     }
     if !value.is_object() {
-        return invalid(format!("a message is an object, or a list of 1 to {MESSAGES_MAX}"));
+        return invalid("a message is an object".to_owned());
     }
     match serde_json::from_value::<Request>(value) {
         Ok(Request { id: Some(id), .. }) if !id.is_string() && !id.is_number() => {
