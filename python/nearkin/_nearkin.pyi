@@ -913,7 +913,7 @@ def audit_rows(
     guard: str | None,
     threads: int | None,
     folder: str,
-) -> tuple[Table, tuple[int, int, list[tuple[float, int]], int, int, int, int, int, int]]:
+) -> tuple[Table, tuple[int, int, list[tuple[float, int]], int, int, int | None, int | None, int, int]]:
     """Judges removed rows; called by `nearkin.audit`. Returns a table, and the counts."""
 def dedup_params(
     params: Params, threshold: float, contained: float | None, exact: bool, are_made: bool

@@ -20,7 +20,7 @@ const ROWS: usize = 4_096;
 const ROWS_OF_A_PART: usize = 64;
 
 /// The counts of an audit, in the order of `nearkin.Audited`, and the blank removed rows.
-type Counts = (u64, u64, Vec<(f64, u64)>, u64, u64, u64, u64, u64, usize);
+type Counts = (u64, u64, Vec<(f64, u64)>, u64, u64, Option<u64>, Option<u64>, u64, usize);
 
 /// The documents of one side.
 struct Side<'a> {
