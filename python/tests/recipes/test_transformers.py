@@ -43,6 +43,20 @@ def test_langchain_passes_on_what_is_new(tmp_path):
         again.transform_documents(tomorrow)
 
 
+def test_langchain_does_not_forget_what_another_process_stored(tmp_path):
+    pytest.importorskip("langchain_core", reason="no langchain-core")
+    from langchain_new import NewDocuments
+
+    rows = documents_of_langchain([("a", FERRY)])
+    with contextlib.suppress(OSError), NewDocuments(str(tmp_path / "seen")) as one:
+        with NewDocuments(str(tmp_path / "seen")) as other:
+            assert len(other.transform_documents(rows)) == 1
+        assert one.transform_documents(rows) == []
+        raise OSError
+    with nk.Reader(tmp_path / "seen") as reader:
+        assert len(reader) == 1
+
+
 def test_langchain_replaces_a_document_with_an_id(tmp_path):
     pytest.importorskip("langchain_core", reason="no langchain-core")
     from langchain_core.documents import Document
