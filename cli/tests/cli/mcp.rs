@@ -116,7 +116,7 @@ fn what_an_assistant_asks_wrongly_is_explained() {
     let told: Vec<Value> = ran.objects();
     let ids: Vec<_> = told.iter().map(|answer| answer["id"].clone()).collect();
     assert_eq!(ids, [json!(9), json!("long"), json!(10), Value::Null, json!(12)], "{}", ran.stdout);
-    // Of many messages in a line, each is answered.
+    // Each of many messages in a line is answered.
     let answers = told[3].as_array().unwrap();
     assert_eq!((answers.len(), &answers[31]["result"]), (100, &json!({})));
     assert!(answers[32]["id"] == 11 && answers[32]["error"].is_object(), "{}", answers[32]);
