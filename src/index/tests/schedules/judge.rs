@@ -117,12 +117,18 @@ impl Judge {
         let mut lost = Vec::new();
         for Claim { who, change, left, .. } in &self.claims {
             let storage: Arc<dyn Storage> = Arc::new(left.clone());
-            let reader = Reader::open_on(storage, Path::new(DIR), options()).expect("it opens");
-            if reader.change() < *change {
-                let survives = reader.change();
+            let seen = Reader::open_on(storage, Path::new(DIR), options())
+                .and_then(|reader| Ok((reader.change(), ScheduleSeen::by(&reader.snapshot())?)));
+            let (survives, seen) = match seen {
+                Ok(seen) => seen,
+                Err(error) => {
+                    lost.push(format!("a disk after a power cut: {error}"));
+                    continue;
+                }
+            };
+            if survives < *change {
                 lost.push(format!("{who} went by change {change}, only {survives} survives"));
             }
-            let seen = ScheduleSeen::by(&reader.snapshot()).expect("sound");
             check("a disk after a power cut", &seen);
             lost.extend(self.missing(&seen));
         }

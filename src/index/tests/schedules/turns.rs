@@ -31,12 +31,12 @@ pub(super) fn two_handles(world: &World) {
         scope.spawn(|| world.must_write(&one, &[("e", Some(7))]));
         scope.spawn(|| {
             world.must_write(&other, &[("a", Some(9)), ("c", None)]);
-            other.refresh().expect("a sound disk");
+            world.must("refresh", other.refresh());
             look(world, &other);
         });
     });
-    one.close().expect("a sound disk");
-    other.close().expect("a sound disk");
+    world.must("close", one.close());
+    world.must("close", other.close());
     world.check_reopened();
 }
 
@@ -47,20 +47,20 @@ fn three_handles_that_merge(world: &World) {
     thread::scope(|scope| {
         scope.spawn(|| {
             world.must_write(one, &[("a", Some(5))]);
-            one.flush().expect("a sound disk");
+            world.must("flush", one.flush());
         });
         scope.spawn(|| {
             world.must_write(other, &[("b", Some(6)), ("d", Some(1))]);
-            other.compact().expect("a sound disk");
+            world.must("compact", other.compact());
         });
         scope.spawn(|| {
             world.must_write(third, &[("c", None)]);
-            third.refresh().expect("a sound disk");
+            world.must("refresh", third.refresh());
             look(world, third);
         });
     });
     for handle in handles {
-        handle.close().expect("a sound disk");
+        world.must("close", handle.close());
     }
     world.check_reopened();
 }

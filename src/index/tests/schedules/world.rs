@@ -202,6 +202,13 @@ impl World {
         Ok(())
     }
 
+    /// Notes a call that fails: a planted bug may damage what the next handle reads.
+    pub(super) fn must<T>(&self, what: &str, done: crate::Result<T>) {
+        if let Err(error) = done {
+            self.problems.say(format!("{what}: {error:?}"));
+        }
+    }
+
     pub(super) fn must_write(&self, index: &Index, edits: &[KeyEdit]) {
         if let Err(error) = self.write(index, edits) {
             self.problems.say(format!("{edits:?}: {error:?}"));
