@@ -77,7 +77,7 @@ pub struct NoteFolder {
     pub identity: Identity,
 }
 
-/// Device and inode of a file or folder; `None` if the system does not report them.
+/// Device and inode of a folder; `None` if the system does not report them.
 pub type Identity = Option<(u64, u64)>;
 
 impl NoteFolder {
@@ -98,8 +98,7 @@ impl NoteFolder {
     }
 }
 
-/// The identity of the file or folder with this path; `None` also if there is none.
-pub fn identity_of(path: &Path) -> Identity {
+fn identity_of(path: &Path) -> Identity {
     let id = on_disk::id(path, &fs::metadata(path).ok()?)?;
     Some((id.device, id.inode))
 }

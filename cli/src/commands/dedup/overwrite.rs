@@ -12,11 +12,10 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::packed;
+use super::packed::{self, OutputFile};
 use super::request::Request;
 use nearkin_input::files;
 use nearkin_input::source;
-use nearkin_kit::checkpoint::Identity;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::scratch;
 
@@ -99,17 +98,19 @@ fn has_form(path: &Path, is_form: impl Fn(&dyn Fn(&[&str]) -> bool) -> bool) -> 
 }
 
 /// The complete files, before they get their names.
-pub(super) fn finished(request: &Request<'_>) -> Vec<Identity> {
-    let identity = |path: &&PathBuf| packed::identity_of(&files::unfinished(path));
-    request.outputs().iter().map(identity).collect()
+pub(super) fn finished(request: &Request<'_>) -> Vec<Option<OutputFile>> {
+    request.outputs().iter().map(|path| OutputFile::unfinished(path)).collect()
 }
 
 /// Gives the complete files the same modification time, and then their names. Some of them may have
 /// got their names already, before an interruption.
-pub(super) fn publish(request: &Request<'_>, finished: &[Identity]) -> Result<(), Failure> {
+pub(super) fn publish(
+    request: &Request<'_>,
+    finished: &[Option<OutputFile>],
+) -> Result<(), Failure> {
     let (now, outputs) = (SystemTime::now(), request.outputs());
-    let found = outputs.iter().zip(finished).map(|(path, identity)| {
-        packed::finished(path, *identity).ok_or_else(|| {
+    let found = outputs.iter().zip(finished).map(|(path, file)| {
+        packed::finished(path, *file).ok_or_else(|| {
             let (tmp, work) = (files::unfinished(path), packed::work_folder(&request.out));
             Failure::new(
                 format!("{} is gone: something else removed or renamed it", tmp.display()),

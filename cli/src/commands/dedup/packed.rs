@@ -12,10 +12,11 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use nearkin_input::files;
 use nearkin_input::on_disk;
-use nearkin_kit::checkpoint::{self, Identity};
+use nearkin_kit::checkpoint;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::scratch;
 
@@ -153,21 +154,35 @@ impl Packed {
     }
 }
 
-/// What tells a file from every other one at its path: its number in the file system, and its
-/// length. (The number of the file system may be another one after a restart.) `None` if the system
-/// does not report it.
-pub(super) fn identity_of(path: &Path) -> Identity {
-    let data = fs::metadata(path).ok()?;
-    Some((data.len(), on_disk::id(path, &data)?.inode))
+/// What tells a file from every other one at its path. (The number of its file system may be
+/// another one after a restart.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OutputFile {
+    bytes: u64,
+    /// The number of the file in its file system.
+    pub(super) inode: u64,
+}
+
+impl OutputFile {
+    /// The file at this path; `None` if there is none, or if the system does not report its number.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok()?;
+        Some(Self { bytes: data.len(), inode: on_disk::id(path, &data)?.inode })
+    }
+
+    /// The file at this path before it gets its name.
+    pub(super) fn unfinished(path: &Path) -> Option<Self> {
+        Self::at(&files::unfinished(path))
+    }
 }
 
 /// Where a finished file is: it has its final name if the run gave it that before an interruption.
 /// `None` if there is another file, or none.
-pub(super) fn finished(path: &Path, identity: Identity) -> Option<PathBuf> {
+pub(super) fn finished(path: &Path, file: Option<OutputFile>) -> Option<PathBuf> {
     let tmp = files::unfinished(path);
-    match identity {
+    match file {
         None => tmp.exists().then_some(tmp),
-        Some(_) => [tmp, path.to_owned()].into_iter().find(|path| identity_of(path) == identity),
+        Some(_) => [tmp, path.to_owned()].into_iter().find(|path| OutputFile::at(path) == file),
     }
 }
 
@@ -219,19 +234,19 @@ mod tests {
         let path = dir.path().join("out.jsonl");
         Packed::open(&path, 0).unwrap().unwrap().finish().unwrap();
         let tmp = files::unfinished(&path);
-        let identity = identity_of(&tmp);
+        let file = OutputFile::unfinished(&path);
         // A copy stands for another run's file, and the file itself for one of this run.
         let own = dir.path().join("own");
         fs::rename(&tmp, &own).unwrap();
         fs::copy(&own, &tmp).unwrap();
-        assert_eq!(finished(&path, identity), None);
+        assert_eq!(finished(&path, file), None);
         fs::rename(&own, &tmp).unwrap();
-        assert_eq!(finished(&path, identity), Some(tmp.clone()));
+        assert_eq!(finished(&path, file), Some(tmp.clone()));
         publish(&path, &tmp).unwrap();
-        assert_eq!(finished(&path, identity), Some(path.clone()));
+        assert_eq!(finished(&path, file), Some(path.clone()));
         let others = dir.path().join("others");
         fs::write(&others, "of another").unwrap();
         fs::rename(&others, &path).unwrap();
-        assert_eq!((finished(&path, identity), finished(&path, None)), (None, None));
+        assert_eq!((finished(&path, file), finished(&path, None)), (None, None));
     }
 }

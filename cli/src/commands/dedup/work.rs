@@ -18,14 +18,14 @@ use super::documents::{Documents, Remade};
 use super::folder_lock::{FolderLock, empty, working};
 use super::ledger::Ledger;
 use super::overwrite;
-use super::packed;
+use super::packed::{self, OutputFile};
 use super::request::Request;
 use super::without::WithoutPlan;
 use nearkin_input::fields::Fields;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source::RowOptions;
 use nearkin_kit::args::machine;
-use nearkin_kit::checkpoint::{self, Identity, InputFile};
+use nearkin_kit::checkpoint::{self, InputFile};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::documents::Position;
 use nearkin_kit::input::opened;
@@ -165,7 +165,7 @@ pub(super) struct State {
     pub(super) writing: [Option<u64>; 2],
     /// In the stage `Publish`: the complete files, in the order of [`Request::outputs`].
     #[serde(default)]
-    pub(super) finished: Vec<Identity>,
+    pub(super) finished: Vec<Option<OutputFile>>,
 }
 
 /// The state of the reading pass at the beginning of a file.

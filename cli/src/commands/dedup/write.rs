@@ -13,12 +13,11 @@ use super::deciding::Equal;
 use super::ledger::Entry;
 use super::outcomes::{Dropped, LineOutcome, Outcomes, WithQuestion};
 use super::overwrite;
-use super::packed::{self, Packed};
+use super::packed::{self, OutputFile, Packed};
 use super::read;
 use super::request::Request;
 use super::verdicts::Verdict;
 use super::work::{RunPlan, Stage, Work};
-use nearkin_input::files;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::documents::Position;
 use nearkin_kit::interrupt;
@@ -205,10 +204,8 @@ pub(super) fn end(
 /// Opens both files at the last checkpoint. Starts over if one of them is shorter than that.
 fn open(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
     let state = &mut work.state;
-    let there = || {
-        let inode = |path| packed::identity_of(&files::unfinished(path)).map(|(_, inode)| inode);
-        [&*request.out, &*request.dropped].map(inode)
-    };
+    let inode = |path| OutputFile::unfinished(path).map(|file| file.inode);
+    let there = || [&*request.out, &*request.dropped].map(inode);
     for _ in 0..2 {
         // Meanwhile another run may have begun a file of this name.
         if state.done == 0 || state.writing == there() {

@@ -91,3 +91,35 @@ fn a_run_does_not_go_on_with_an_index_that_was_made_anew() {
     interrupt(&scratch, &interrupted);
     scratch.ok(&interrupted).says(&["continuing the run"]);
 }
+
+/// The folder of DROPPED moves away while lines are written, so that the complete files cannot be
+/// given their names.
+#[cfg(unix)]
+#[test]
+fn a_run_that_only_has_to_publish_replaces_no_file_of_the_user() {
+    let scratch = Scratch::new();
+    let command = "dedup a.jsonl --out o.jsonl --dropped sub/d.jsonl";
+    let (sub, away) = (scratch.path("sub"), scratch.path("away"));
+    // On a fast machine, all lines may be written before the folder moves.
+    let is_caught = [5_000, 20_000, 80_000, 320_000].into_iter().any(|count| {
+        std::fs::create_dir_all(&sub).unwrap();
+        scratch.write("a.jsonl", lines(count));
+        let mut child = scratch.start(command);
+        let unfinished = sub.join("d.jsonl.nearkin-tmp");
+        while child.try_wait().unwrap().is_none() && !unfinished.exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::fs::rename(&sub, &away).unwrap();
+        let ran = Ran::new(child.wait_with_output().unwrap());
+        std::fs::rename(&away, &sub).unwrap();
+        ran.stderr.contains("is gone: something else removed or renamed it")
+    });
+    assert!(is_caught, "no run ended between its last line and its publication");
+    scratch.write("o.jsonl", "mine\n");
+    scratch.fails(command, &["o.jsonl exists, and no run of this command made it"]);
+    assert_eq!(text(&scratch, "o.jsonl"), "mine\n");
+    std::fs::remove_file(scratch.path("o.jsonl")).unwrap();
+    // Some lines are no JSON.
+    scratch.run(command).ends_with(3).says(&["continuing the run"]);
+    assert!(text(&scratch, "o.jsonl").lines().count() > 1_000);
+}
