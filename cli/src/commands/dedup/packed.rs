@@ -10,6 +10,7 @@
 use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -159,20 +160,29 @@ impl Packed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OutputFile {
     bytes: u64,
-    /// The number of the file in its file system.
-    pub(super) inode: u64,
+    /// The number of the file in its file system, which a later file may get.
+    inode: u64,
+    /// Nanoseconds since 1970, where the system reports them.
+    created: Option<u64>,
 }
 
 impl OutputFile {
     /// The file at this path; `None` if there is none, or if the system does not report its number.
     pub(super) fn at(path: &Path) -> Option<Self> {
         let data = fs::metadata(path).ok()?;
-        Some(Self { bytes: data.len(), inode: on_disk::id(path, &data)?.inode })
+        let created = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let created = created.and_then(|time| u64::try_from(time.as_nanos()).ok());
+        Some(Self { bytes: data.len(), inode: on_disk::id(path, &data)?.inode, created })
     }
 
     /// The file at this path before it gets its name.
     pub(super) fn unfinished(path: &Path) -> Option<Self> {
         Self::at(&files::unfinished(path))
+    }
+
+    /// The same while it is written, whatever its length.
+    pub(super) fn growing(path: &Path) -> Option<Self> {
+        Self::unfinished(path).map(|file| Self { bytes: 0, ..file })
     }
 }
 
@@ -226,6 +236,25 @@ mod tests {
         out.finish().unwrap();
         publish(&path, &finished(&path, None).unwrap()).unwrap();
         assert!(fs::read(&path).unwrap() == expected);
+    }
+
+    #[test]
+    fn a_file_that_another_one_replaced_is_not_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.jsonl");
+        Packed::open(&path, 0).unwrap().unwrap().finish().unwrap();
+        let before = OutputFile::growing(&path);
+        fs::write(files::unfinished(&path), "more").unwrap();
+        assert!(before.is_some() && OutputFile::growing(&path) == before);
+        if before.and_then(|file| file.created).is_none() {
+            println!("SKIPPED: the system does not report when a file was created");
+            return;
+        }
+        // The next file may get the same number.
+        discard(&path);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        Packed::open(&path, 0).unwrap().unwrap().finish().unwrap();
+        assert_ne!(OutputFile::growing(&path), before);
     }
 
     #[test]

@@ -160,9 +160,9 @@ pub(super) struct State {
     /// Size of OUT at the last checkpoint; `dropped_bytes` is the size of DROPPED.
     pub(super) out_bytes: u64,
     pub(super) dropped_bytes: u64,
-    /// Numbers of OUT and DROPPED in the file system, while they are written.
+    /// OUT and DROPPED, while they are written.
     #[serde(default)]
-    pub(super) writing: [Option<u64>; 2],
+    pub(super) writing: [Option<OutputFile>; 2],
     /// In the stage `Publish`: the complete files, in the order of [`Request::outputs`].
     #[serde(default)]
     pub(super) finished: Vec<Option<OutputFile>>,

@@ -204,8 +204,7 @@ pub(super) fn end(
 /// Opens both files at the last checkpoint. Starts over if one of them is shorter than that.
 fn open(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
     let state = &mut work.state;
-    let inode = |path| OutputFile::unfinished(path).map(|file| file.inode);
-    let there = || [&*request.out, &*request.dropped].map(inode);
+    let there = || [&*request.out, &*request.dropped].map(OutputFile::growing);
     for _ in 0..2 {
         // Meanwhile another run may have begun a file of this name.
         if state.done == 0 || state.writing == there() {
