@@ -117,7 +117,9 @@ def at_home(
 ) -> Any:
     """Applies ``step`` to the documents and components of each home slot."""
     send: Any = partial(component_batches, slots=documents.layout.slots)
-    return documents.met(components.mapInArrow(send, PACKED), step, schema, with_shingles)
+    # Sorted, so that a repeated task packs the same messages.
+    messages = components.sortWithinPartitions("node").mapInArrow(send, PACKED)
+    return documents.met(messages, step, schema, with_shingles)
 
 
 def components_at(home: Home, messages: Any) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .. import BugError, Params, Signatures
 from ._packed import keys_of, lists_of, records_of
@@ -161,6 +162,7 @@ def home_of(rows: Any, layout: Layout) -> Home:
     first[1:][np.flatnonzero(same_number)[differ]] = True
     group_of = np.cumsum(first) - 1
     starts = np.flatnonzero(first)
+    order = _by_key(order, group_of, keys)
     lists = lists_of(keys.take(pa.array(order)), np.append(starts, len(numbers)))
     # The rank of a signature among those with the same number.
     begin_of = np.maximum.accumulate(np.where(begins_number, group_of, 0))[starts]
@@ -170,6 +172,19 @@ def home_of(rows: Any, layout: Layout) -> Home:
     distinct = numbers[starts]
     documents = documents[order]
     return Home(distinct, distinct + ranks, signatures[starts], lists, group_of, documents, order)
+
+
+def _by_key(order: Any, group_of: Any, keys: Any) -> Any:
+    """``order`` with the documents of each signature in ascending order of their keys: Spark brings
+    rows in any order, and fails a repeated task whose output differs from the first one's."""
+    several = np.flatnonzero((np.bincount(group_of) > 1)[group_of]) if len(order) else order
+    if not len(several):
+        return order
+    table = pa.table([group_of[several], keys.take(pa.array(order[several]))], names=["group", "key"])
+    by = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("key", "ascending")])
+    ordered = order.copy()
+    ordered[several] = order[several][by.to_numpy()]
+    return ordered
 
 
 def shingles_of(rows: Any, home: Home) -> Any:

@@ -62,6 +62,8 @@ def signed_table(homes: Any, messages: Any, how: How) -> Any:
         sent.append(packed(PAIRS, records, slots_of_numbers(records["b"], slots), slots, keys))
     members = _of_kind(messages, MEMBERS, MEMBER)
     if len(members):
+        # Spark brings messages in any order; the output has one.
+        members = members[_order_of_members(members)]
         row, at = home.places(members["number"])
         records = np.empty(len(row), dtype=how.member)
         for name in (*(name for name, _ in PART), "of_right"):
@@ -225,7 +227,7 @@ def _in_parts(rows: Any, how: How) -> Iterator[Found]:
     if not len(stored):
         return
     keys: Any = keys_of(rows, stored["keys"]) if how.keyed else None
-    order = np.lexsort([stored[name] for name in ("number", "of_right", "right", "left", "tag", "band")])
+    order = _order_of_members(stored)
     records = stored[order]
     first = np.ones(len(records), dtype=bool)
     first[1:] = False
@@ -243,6 +245,12 @@ def _in_parts(rows: Any, how: How) -> Iterator[Found]:
         elif told.num_rows:
             keys_of_part = keys.take(pa.array(order[start:end])) if how.keyed else None
             yield _found_in(told, part["number"], keys_of_part, how)
+
+
+def _order_of_members(members: Any) -> Any:
+    """By part of a bucket, side and number."""
+    names = ("number", "of_right", "right", "left", "tag", "band")
+    return np.lexsort([members[name] for name in names])
 
 
 def _compared(part: Any, how: How) -> Any:

@@ -49,8 +49,10 @@ def exact_matches_of(
     check_workers(df.sparkSession)
     _check_once(texts, columns.key)
     key = key_column(df, columns.key).alias("key")
-    # Two rows may have the same key.
-    rows = df.select(F.monotonically_increasing_id().alias("row"), key, F.col(source).alias("source"))
+    # Two rows may have the same key. (A row's place among the rows is no name of it: a repeated task
+    # may get them in another order.)
+    named = F.xxhash64(F.col(source)).alias("row")
+    rows = df.select(named, key, F.col(source).alias("source"))
     match = T.StructField("match", T.BinaryType() if place.keys == "bytes" else T.StringType())
     fields = [rows.schema["row"], rows.schema["key"], match]
     schema = T.StructType([*fields, T.StructField("own", T.BinaryType())])
@@ -67,8 +69,9 @@ def exact_matches_of(
         step, T.StructType([*fields, *evidence])
     )
     if limit is not None:
-        best = Window.partitionBy("row").orderBy(F.col("similarity").desc_nulls_last(), "match")
-        found = found.withColumn("place", F.row_number().over(best)).where(F.col("place") <= limit)
+        best = Window.partitionBy("row", "key").orderBy(F.col("similarity").desc_nulls_last(), "match")
+        # Rows that are equal have equal places.
+        found = found.withColumn("place", F.dense_rank().over(best)).where(F.col("place") <= limit)
     return found.select("key", "match", *EVIDENCE)
 
 
