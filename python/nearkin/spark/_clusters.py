@@ -74,6 +74,8 @@ def _rounds(documents: Documents, edges: Any) -> Any:
 
 
 def _by_node(documents: Documents, edges: Any, step: Callable[..., Iterator[Any]]) -> Any:
+    """The edges that ``step`` makes of all edges of a node. A repeated task cuts the sorted rows at the
+    same places, so that it makes each edge as often."""
     spread = documents.spread(edges.select("node", "neighbour"), "node")
     return spread.sortWithinPartitions("node").mapInArrow(step, _EDGES)
 
@@ -117,7 +119,7 @@ def at_home(
 ) -> Any:
     """Applies ``step`` to the documents and components of each home slot."""
     send: Any = partial(component_batches, slots=documents.layout.slots)
-    # Sorted, so that a repeated task packs the same messages.
+    # Sorted, so that a repeated task packs the same messages: a node has one component.
     messages = components.sortWithinPartitions("node").mapInArrow(send, PACKED)
     return documents.met(messages, step, schema, with_shingles)
 

@@ -299,8 +299,8 @@ def _check_keys(df: Any, made: Documents, name: str) -> None:
     if bad:
         shown = ", ".join(repr(bytes(key) if isinstance(key, bytearray) else key) for key in bad)
         raise InvalidError(
-            f"several rows have the same key ({name!r}: {shown}): keep one row per key, for instance"
-            f" by dropDuplicates([{name!r}])"
+            f"several rows have the same key ({name!r}: {shown}): keep one row per key, the same one"
+            f" whenever the rows are computed, for instance by groupBy({name!r}) and max_by"
         )
 
 

@@ -45,14 +45,16 @@ def exact_matches_of(
     """(key, match, evidence): the candidates of the index whose documents hold. A candidate that
     ``texts`` does not have, or that has changed since it was indexed, has no evidence."""
     source = columns.items or columns.text
-    field(df, source)
+    is_string = isinstance(field(df, source).dataType, T.StringType)
     check_workers(df.sparkSession)
     _check_once(texts, columns.key)
     key = key_column(df, columns.key).alias("key")
     # Two rows may have the same key. (A row's place among the rows is no name of it: a repeated task
     # may get them in another order.)
-    named = F.xxhash64(F.col(source)).alias("row")
-    rows = df.select(named, key, F.col(source).alias("source"))
+    text = F.col(source)
+    # By its bytes, whatever its collation.
+    named = F.xxhash64(text.cast("binary") if is_string else text).alias("row")
+    rows = df.select(named, key, text.alias("source"))
     match = T.StructField("match", T.BinaryType() if place.keys == "bytes" else T.StringType())
     fields = [rows.schema["row"], rows.schema["key"], match]
     schema = T.StructType([*fields, T.StructField("own", T.BinaryType())])

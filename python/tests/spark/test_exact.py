@@ -194,6 +194,19 @@ def test_exact_matches_are_those_of_one_machine(spark, lake, limit, contained):
         assert len(expected) < sum(map(len, best))
 
 
+def test_a_limit_holds_for_each_row(spark, lake):
+    """Also for rows that are equal, and for those that have one key and other texts."""
+    path, params, threshold, stored, new = lake
+    new = [row for row in new if row[1]]
+    asked = [*new, *new[:20], *((new[0][0], text) for _, text in new[20:60])]
+    best = exact_matches(path, stored, asked, params, threshold, None)
+    expected = sorted(row for rows in best for row in rows[:1])
+    how = {"threshold": threshold, "limit": 1, "exact": True}
+    found = nks.match(frame(spark, asked), path, texts=frame(spark, stored), **how)
+    assert rows_of(found) == sorted(expected, key=str)
+    assert sum(row[0] == new[0][0] for row in expected) > 2
+
+
 def test_matches_by_estimated_containment(spark, lake):
     path, _, _, _, new = lake
     expected = []

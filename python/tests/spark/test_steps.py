@@ -176,6 +176,19 @@ def test_a_repeated_task_sends_the_same_rows(monkeypatch, name):
             messages = pa.concat_tables(made)
         assert messages.num_rows
 
+    # What a component is, and which documents of it are shown.
+    detailed = _homes.Layout(params, 4, detailed=True)
+    table = stored(rows, detailed, 5)
+    edges = met(table, detailed, how, 5, "edges")
+    steps = [
+        lambda home, got: _clusters.named_table(home, got, detailed),
+        lambda home, got: _dedup.decided_table(home, got, detailed, "longest"),
+        lambda home, got: _dedup.decided_table(home, got, detailed, "last", guarded=True),
+    ]
+    for home, got in components_at(table, edges, detailed):
+        for step in steps:
+            assert as_rows(step(home, got)) == as_rows(step(shuffled(home), shuffled(got)))
+
 
 def test_a_number_does_not_depend_on_where_a_signature_is():
     many = np.frombuffer(bytes(range(256)) * 10, dtype="V20")
