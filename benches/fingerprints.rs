@@ -20,6 +20,7 @@ use nearkin::{
     Durability, FoldOptions, Maintenance, Normalise, Options, Params, ParamsBuilder, Preset,
     Shingles,
 };
+use support::quotations::{self, Quotation};
 use support::{corpora, random};
 
 /// What is compared: shingles and runs, or windows and their threshold.
@@ -46,16 +47,10 @@ const AROUND: usize = 100;
 const PAGE: &str = "docs/reports/FINGERPRINTS.md";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = corpora::folder();
-    if !folder.join("state_union.jsonl.zst").exists() {
-        println!("SKIPPED: {} has no corpora; NEARKIN_DATA names a folder", folder.display());
+    let Some((speeches, news)) = quotations::speeches_and_news()? else {
+        println!("{}", quotations::NO_CORPORA);
         return Ok(());
-    }
-    let words = |name: &str| -> Result<Vec<String>, Box<dyn Error>> {
-        let text = corpora::texts(&corpora::unpack(&folder, &format!("{name}.jsonl"))?)?.join(" ");
-        Ok(text.split_whitespace().map(str::to_owned).collect())
     };
-    let (speeches, news) = (words("state_union")?, words("reuters21578")?);
     if let Ok(texts) = std::env::var("NEARKIN_TEXTS") {
         println!("{}", large(&speeches, texts.parse()?)?);
         return Ok(());
@@ -124,7 +119,11 @@ fn row(recipe: Recipe, speeches: &[String], news: &[String]) -> Result<String, B
             let mut found = 0_u32;
             for query in 0..EACH {
                 let book = (7 * query) % books.len();
-                let text = quoting(books[book], news, (length, edited), &mut state);
+                let text = Quotation { words: length, edited, around: AROUND }.text(
+                    books[book],
+                    news,
+                    &mut state,
+                );
                 let number = u64::try_from(book)?.to_le_bytes();
                 for one in &view.query(&text).run()?.texts {
                     if one.key == number { found += 1 } else { wrong += 1 }
@@ -136,31 +135,6 @@ fn row(recipe: Recipe, speeches: &[String], news: &[String]) -> Result<String, B
     let queries = u128::try_from(EACH * LENGTHS.len() * EDITED.len())?;
     let _ = write!(row, " {wrong} | {bytes} | {} |", start.elapsed().as_micros() / queries);
     Ok(row)
-}
-
-/// A quotation from `book` between words of `news`.
-fn quoting(
-    book: &[String],
-    news: &[String],
-    (length, edited): (usize, u64),
-    state: &mut u64,
-) -> String {
-    let mut below = |most: usize| {
-        let most = u64::try_from(most).unwrap_or(1).max(1);
-        usize::try_from(random(state) % most).unwrap_or(0)
-    };
-    let begin = below(book.len() - length + 1);
-    let mut quoted: Vec<&str> = book[begin..begin + length].iter().map(String::as_str).collect();
-    for word in &mut quoted {
-        if below(100) < usize::try_from(edited).unwrap_or(0) {
-            *word = "else";
-        }
-    }
-    let (other, before) = (below(news.len() - AROUND), below(AROUND + 1));
-    let other = news[other..other + AROUND].iter().map(String::as_str);
-    let (before, behind): (Vec<_>, Vec<_>) =
-        (other.clone().take(before).collect(), other.skip(before).collect());
-    [before, quoted, behind].concat().join(" ")
 }
 
 /// A large index of made-up texts of 300 words of the vocabulary of the speeches, as frequent as

@@ -14,7 +14,8 @@ use std::fmt::Write as _;
 
 use nearkin::passages::PassageIndex;
 use nearkin::{Durability, FoldOptions, Maintenance, Normalise, Options, Params};
-use support::{corpora, random};
+use support::corpora;
+use support::quotations::{self, Quotation};
 
 /// The measured windows, each with its threshold.
 const WINDOWS: [(&str, f64); 8] = [
@@ -42,16 +43,10 @@ const AROUND: usize = 300;
 const PAGE: &str = "docs/guide/PASSAGES.md";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = corpora::folder();
-    if !folder.join("state_union.jsonl.zst").exists() {
-        println!("SKIPPED: {} has no corpora; NEARKIN_DATA names a folder", folder.display());
+    let Some((speeches, news)) = quotations::speeches_and_news()? else {
+        println!("{}", quotations::NO_CORPORA);
         return Ok(());
-    }
-    let words = |name: &str| -> Result<Vec<String>, Box<dyn Error>> {
-        let text = corpora::texts(&corpora::unpack(&folder, &format!("{name}.jsonl"))?)?.join(" ");
-        Ok(text.split_whitespace().map(str::to_owned).collect())
     };
-    let (speeches, news) = (words("state_union")?, words("reuters21578")?);
     let books: Vec<&[String]> = speeches.chunks_exact(BOOK).take(BOOKS).collect();
     let mut table = format!(
         "{EACH} quotations of each length from {} texts of {BOOK} words (speeches), {EDITED} % of \
@@ -100,7 +95,11 @@ fn row(
         let mut found = 0_u32;
         for query in 0..EACH {
             let book = query % books.len();
-            let text = quoting(books[book], news, length, &mut state);
+            let text = Quotation { words: length, edited: EDITED, around: AROUND }.text(
+                books[book],
+                news,
+                &mut state,
+            );
             let number = u64::try_from(book)?.to_le_bytes();
             let answer = view.query(&text).run()?;
             for quoting_text in &answer.texts {
@@ -119,24 +118,4 @@ fn row(
     let (off, bytes) = (off / f64::from(found_in_all.max(1)), bytes / books.len() as u64);
     let _ = write!(row, " {needs} | {off:.3} | {wrong} | {bytes} |");
     Ok(row)
-}
-
-/// A quotation from `book` between words of `news`.
-fn quoting(book: &[String], news: &[String], length: usize, state: &mut u64) -> String {
-    let mut below = |most: usize| {
-        let most = u64::try_from(most).unwrap_or(1).max(1);
-        usize::try_from(random(state) % most).unwrap_or(0)
-    };
-    let begin = below(book.len() - length + 1);
-    let mut quoted: Vec<&str> = book[begin..begin + length].iter().map(String::as_str).collect();
-    for word in &mut quoted {
-        if below(100) < usize::try_from(EDITED).unwrap_or(0) {
-            *word = "else";
-        }
-    }
-    let (other, before) = (below(news.len() - AROUND), below(AROUND + 1));
-    let other = news[other..other + AROUND].iter().map(String::as_str);
-    let (before, behind): (Vec<_>, Vec<_>) =
-        (other.clone().take(before).collect(), other.skip(before).collect());
-    [before, quoted, behind].concat().join(" ")
 }

@@ -4,6 +4,7 @@
 #![expect(dead_code, reason = "each benchmark uses some of it")]
 
 pub(crate) mod corpora;
+pub(crate) mod quotations;
 
 use nearkin::{Batch, Index, Maintenance, Options, Params, Shingles, Signature};
 use std::path::Path;
