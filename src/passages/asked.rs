@@ -33,7 +33,8 @@ impl<'a> Asked<'a> {
     }
 
     pub(super) fn run(&self, text: &str) -> Result<PassageAnswer> {
-        let contained = least_share(self.view, self.conditions)?;
+        let own = self.view.snapshot.params().threshold();
+        let contained = least_share(own, self.conditions.check(own)?)?;
         let cut = self.prints.cut(text);
         let own = WordTable::new(&cut.words);
         let own_places = own.places()?;
@@ -112,10 +113,9 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The least share of the shorter text that is asked for, after a check of the conditions.
-pub(super) fn least_share(view: &PassageView, conditions: &Conditions<'_>) -> Result<f64> {
-    let own = view.snapshot.params().threshold();
-    let (threshold, contained) = conditions.check(own)?.thresholds();
+/// The least share of the shorter text that is asked for; `own` is the threshold of the index.
+pub(super) fn least_share(own: f64, alike: Alike) -> Result<f64> {
+    let (threshold, contained) = alike.thresholds();
     let is_own = |threshold: f64| threshold.total_cmp(&own).is_eq();
     if threshold.is_some_and(|one| !is_own(one) && (one > 0.0 || contained.is_none())) {
         return Err(Error::invalid(

@@ -149,7 +149,7 @@ impl PassageView {
     /// Those of [`PassageView::pairs`].
     pub fn counted_pairs(&self, conditions: &Conditions<'_>) -> Result<CountedPairs> {
         let run = self.prints()?.run;
-        let contained = least_share(self, conditions)?;
+        let contained = self.least_share_of_pairs(conditions)?;
         let texts = self.texts(conditions)?;
         // Two histograms: what stands out depends on all pairs.
         let (mut all, mut reaching) = (Lengths::default(), Lengths::default());
@@ -191,7 +191,7 @@ impl PassageView {
     /// Those of [`PassageView::pairs`].
     pub fn clusters(&self, conditions: &Conditions<'_>) -> Result<Vec<Vec<Vec<u8>>>> {
         let run = self.prints()?.run;
-        let contained = least_share(self, conditions)?;
+        let contained = self.least_share_of_pairs(conditions)?;
         let texts = self.texts(conditions)?;
         let count = u32::try_from(texts.len())
             .map_err(|_| Error::invalid("clusters are limited to 2^32 texts"))?;
@@ -241,6 +241,11 @@ impl PassageView {
         };
         let shared = Comparison::new(&a, prints.run).with(&b, &|| false);
         Ok(passages(&shared, &a.places()?, &b.places()?))
+    }
+
+    fn least_share_of_pairs(&self, conditions: &Conditions<'_>) -> Result<f64> {
+        let params = self.snapshot.params();
+        least_share(params.threshold(), conditions.check_of_pairs(params)?)
     }
 
     fn prints(&self) -> Result<&Prints> {

@@ -147,6 +147,21 @@ fn bounded_pairs_are_the_first_and_count_all() {
 }
 
 #[test]
+fn pairs_and_groups_refuse_what_they_do_not_bound() {
+    let (_folder, index) = index(&[("a", words("w", 0..40)), ("b", words("w", 0..40))]);
+    let bounded = Conditions::default().max_candidates(1);
+    let refused = [
+        index.view().pairs(&bounded).err(),
+        index.view().clusters(&bounded).err(),
+        index.view().counted_pairs(&bounded).err(),
+    ];
+    for error in refused {
+        let error = error.expect("it would compare all");
+        assert!(error.to_string().contains("max_candidates"), "{error}");
+    }
+}
+
+#[test]
 fn a_search_for_pairs_is_stopped_within_a_comparison() {
     let text = words("w", 0..40);
     let (_folder, index) = index(&[("a", text.clone()), ("b", text)]);

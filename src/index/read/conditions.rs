@@ -344,7 +344,7 @@ impl Conditions<'_> {
     }
 
     /// Same as [`Conditions::check`], for pairs and clusters, which compare all candidates.
-    pub(super) fn check_of_pairs(&self, params: &Params) -> Result<Alike> {
+    pub(crate) fn check_of_pairs(&self, params: &Params) -> Result<Alike> {
         if self.candidates_max < usize::MAX {
             return Err(Error::invalid(
                 "max_candidates is no condition of pairs and clusters: they compare all documents \
