@@ -32,6 +32,8 @@ pub(crate) struct Remove {
 
     /// Remove a document only if another one of similarity T or more stays, 0 to 1 or in percent;
     /// one that is named itself does not count. For a list made earlier, such as that of `report`
+    ///
+    /// Until it ends, other processes that write to the index wait, and give up after 10 seconds.
     #[arg(long, value_name = "T", value_parser = nearkin_kit::args::values::similarity)]
     #[arg(conflicts_with_all = ["prefix", "before"])]
     pub(crate) if_similar: Option<f64>,

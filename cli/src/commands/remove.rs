@@ -3,6 +3,7 @@
 //! This module reads the keys and reports missing ones.
 
 use std::collections::HashSet;
+use std::io::{Cursor, Read as _};
 use std::path::Path;
 
 use nearkin::passages::PassageIndex;
@@ -42,8 +43,19 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     // The file is opened before the index, so that nothing changes if the file is missing.
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
-    let from = args.from.as_deref().map(files::open).transpose()?;
-    let index = opened::to_change(&args.index)?;
+    let mut from = args.from.as_deref().map(files::open).transpose()?;
+    if args.if_similar.is_some()
+        && let Some((name, reader)) = &mut from
+    {
+        // Nobody else writes while the index is open alone: all keys are read before that.
+        let mut keys = Vec::new();
+        reader
+            .read_to_end(&mut keys)
+            .map_err(|error| Failure::new(format!("{name} cannot be read: {error}"), ""))?;
+        *reader = Box::new(Cursor::new(keys));
+    }
+    let open = if args.if_similar.is_some() { opened::to_change_alone } else { opened::to_change };
+    let index = open(&args.index)?;
     if let Some(threshold) = args.if_similar {
         opened::check_of_documents(index.params(), "remove --if-similar")?;
         opened::note_if_equality_is_estimated(threshold);
@@ -246,8 +258,8 @@ impl Removing<'_> {
 
     /// Removes those of the waiting documents that have a similar one among the documents that are
     /// not named. Documents that are named do not count even if they are kept, so the result does
-    /// not depend on the order of the keys. This process is the only one that writes to the index,
-    /// so what was found is still there when the document is removed.
+    /// not depend on the order of the keys. The index was opened alone, so what was found is still
+    /// there when the document is removed.
     fn replaceable(&mut self, threshold: f64) -> Result<(), Failure> {
         let named = self.waiting.take().unwrap_or_default();
         let mut kept = 0;

@@ -62,6 +62,30 @@ fn a_document_stays_if_no_similar_one_would() {
     scratch.fails("remove quotes docs/a --if-similar 0.7", &["passages"]);
 }
 
+/// Each of two commands found the copy that the other one removed: both copies went.
+#[test]
+fn of_two_copies_one_stays_when_two_commands_remove() {
+    let scratch = Scratch::new();
+    let pairs = 400;
+    let text =
+        |pair: usize| (0..40).map(|at| format!("w{pair}x{at}")).collect::<Vec<_>>().join(" ");
+    let row = |pair, side| format!("{{\"id\":\"{side}{pair}\",\"text\":\"{}\"}}\n", text(pair));
+    let rows: String = (0..pairs).flat_map(|pair| ["a", "b"].map(|side| row(pair, side))).collect();
+    scratch.write("rows.jsonl", rows);
+    scratch.ok("add i --jsonl rows.jsonl");
+    for side in ["a", "b"] {
+        let keys: Vec<String> = (0..pairs).map(|pair| format!("{side}{pair}")).collect();
+        scratch.write(side, keys.join("\n"));
+    }
+    let start = |side| scratch.start(&format!("remove i --from {side} --if-similar 0.9"));
+    let children = [start("a"), start("b")];
+    for child in children {
+        let status = child.wait_with_output().unwrap().status.code();
+        assert!(status.is_some_and(|status| status < 2), "{status:?}");
+    }
+    scratch.ok("stats i --json").has("documents", pairs);
+}
+
 #[test]
 fn documents_are_removed_by_their_age() {
     let scratch = Scratch::with_licences();

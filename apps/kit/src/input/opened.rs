@@ -67,6 +67,12 @@ pub fn to_change(dir: &Path) -> Result<Index, Failure> {
     open(dir, machine::options()).map_err(not_opened)
 }
 
+/// Opens an existing index for changes that rest on what was found in it: until it is closed, no
+/// other process writes to it.
+pub fn to_change_alone(dir: &Path) -> Result<Index, Failure> {
+    open_alone(dir, machine::options()).map_err(not_opened)
+}
+
 /// Opens an existing index, shared with other processes that write to it; one of passages can only
 /// be opened alone.
 fn open(dir: &Path, options: Options) -> nearkin::Result<Index> {
