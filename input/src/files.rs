@@ -77,9 +77,36 @@ pub fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// A folder of Git, which is never read.
-pub fn is_git(name: &OsStr) -> bool {
-    name == ".git"
+/// Whether a folder is never read, unless it is named itself: one of Git, and a trash, whose files
+/// are as good as gone.
+pub fn is_left_out(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == ".git") || is_trash(folder)
+}
+
+/// Whether a file lies in a trash.
+pub fn is_in_trash(path: &Path) -> bool {
+    path.ancestors().skip(1).any(is_trash)
+}
+
+/// Whether a folder is a trash: of a user's home folder, of another volume, of macOS, of Windows.
+fn is_trash(folder: &Path) -> bool {
+    let Some(name) = folder.file_name() else { return false };
+    if name == "Trash" {
+        return is_trash_of_home(folder);
+    }
+    name.as_encoded_bytes().starts_with(b".Trash-")
+        || name == ".Trash"
+        || name == ".Trashes"
+        || name.eq_ignore_ascii_case("$RECYCLE.BIN")
+}
+
+/// Whether a folder is `Trash` in the folder of the user's data, or in that of another user.
+fn is_trash_of_home(folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let data =
+        std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|data| data.is_absolute());
+    let is_own = |data: PathBuf| data.canonicalize().is_ok_and(|data| folder == data.join("Trash"));
+    folder.ends_with(".local/share/Trash") || data.is_some_and(is_own)
 }
 
 impl Files {
@@ -187,8 +214,10 @@ impl Files {
             };
             // A path given by the user is read, whatever its name.
             let name = entry.file_name();
-            if entry.depth() > 0 && (is_git(name) || (is_hidden(name) && !self.hidden)) {
-                self.hidden_left_out += u64::from(!self.hidden);
+            let is_dir = entry.file_type().is_dir();
+            let is_never_read = name == ".git" || (is_dir && is_left_out(entry.path()));
+            if entry.depth() > 0 && (is_never_read || (is_hidden(name) && !self.hidden)) {
+                self.hidden_left_out += u64::from(!self.hidden && is_hidden(name));
                 if entry.file_type().is_dir() {
                     walk.skip_current_dir();
                 }

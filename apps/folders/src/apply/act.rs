@@ -14,6 +14,7 @@ use super::journal::{Deed, Journal, JournalEntry, Phase};
 use super::trash;
 use crate::blocks::Blocks;
 use crate::held::HeldFolder;
+use nearkin_input::files;
 use nearkin_input::on_disk::{self, FileId};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::file_state::{FileState, owner};
@@ -91,6 +92,14 @@ impl HeldFile {
         self.folder.id(&self.name) == self.state.id
     }
 
+    /// Whether the file has the length and the time of modification that it had when it was opened.
+    /// (A new name changes other times.)
+    fn is_unchanged(&self) -> bool {
+        FileState::of_open(&self.file).is_ok_and(|state| {
+            (state.bytes, state.modified) == (self.state.bytes, self.state.modified)
+        })
+    }
+
     fn path(&self) -> PathBuf {
         self.folder.path().join(&self.name)
     }
@@ -162,6 +171,9 @@ fn compare(
     let shown = name::encode(&one.path);
     let missing = || format!("{shown} is not there, which would stay");
     let unusable = |why| format!("{shown}, which would stay: {why}");
+    if files::is_in_trash(&one.path) && !files::is_in_trash(&file.path) {
+        return Err(format!("{shown}, which would stay, lies in a trash").into());
+    }
     let kept = HeldFile::open(&one.path).map_err(unusable)?.ok_or_else(missing)?;
     if !one.is(&kept.state) {
         let what = "which would stay, is not the file of the plan, or has changed";
@@ -237,6 +249,12 @@ impl<'a> Actor<'a> {
         }
         let mut why = Obstacle::Stays("no file of its group stays".to_owned());
         for one in stay() {
+            if deed == Deed::Link && file.sum != one.sum {
+                let shown = name::encode(&one.path);
+                let what = "does not have the same bytes: a link would lead to another text";
+                why = format!("{shown} {what}").into();
+                continue;
+            }
             let (progress, mut done) = (self.progress, self.done);
             let read = &mut |bytes| {
                 done = u64::saturating_add(done, bytes);
@@ -261,10 +279,10 @@ impl<'a> Actor<'a> {
 
     /// Whether nothing has happened to both files meanwhile, where the copy has another name now.
     fn both_are_whole(copy: &HeldFile, folder: &HeldFolder, name: &OsStr, kept: &HeldFile) -> bool {
-        let unchanged = FileState::of_open(&copy.file).is_ok_and(|state| {
-            (state.bytes, state.modified) == (copy.state.bytes, copy.state.modified)
-        });
-        unchanged && folder.id(name) == copy.state.id && kept.is_there()
+        copy.is_unchanged()
+            && folder.id(name) == copy.state.id
+            && kept.is_unchanged()
+            && kept.is_there()
     }
 
     /// Gives the copy another name in its folder, looks at both again, and removes it. If the kept
@@ -352,8 +370,11 @@ impl<'a> Actor<'a> {
     #[cfg(windows)]
     fn trash(&mut self, copy: &HeldFile, kept: &HeldFile) -> Result<Outcome, Obstacle> {
         let entry = self.begin(Deed::Trash, copy, copy.identity(), PathBuf::new())?;
+        if !copy.is_unchanged() || !copy.is_there() {
+            return Err(apart(kept).into());
+        }
         trash::delete(&copy.path()).map_err(|why| format!("{why}; --delete removes it at once"))?;
-        if !kept.is_there() {
+        if !kept.is_unchanged() || !kept.is_there() {
             trash::restore(&copy.path())?;
             return Err(apart(kept).into());
         }
@@ -372,7 +393,8 @@ impl<'a> Actor<'a> {
         let entry = self.begin(Deed::Link, copy, kept.identity(), path)?;
         let folder = &copy.folder;
         kept.folder.link(&kept.name, folder, &new).map_err(cannot("be linked there"))?;
-        let linked = if folder.id(&new) == kept.state.id && copy.is_there() {
+        let both_are_there = folder.id(&new) == kept.state.id && copy.is_there();
+        let linked = if both_are_there && kept.is_unchanged() && copy.is_unchanged() {
             folder.replace(&new, &copy.name).map_err(cannot("be replaced"))
         } else {
             Err(apart(kept))

@@ -92,10 +92,20 @@ pub(super) fn show(
         ));
     }
     output::note(format!(
-        "not looked at, in all folders: {} empty, {} links and devices, .git folders",
+        "not looked at, in all folders: {} empty, {} links and devices, .git folders, trashes",
         grouped(files.empty),
         grouped(files.others)
     ));
+    let given = [
+        ("--exclude", !args.exclude.is_empty()),
+        ("--min-size", args.min_size > 1),
+        ("--one-file-system", args.one_file_system),
+    ];
+    let given: Vec<_> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+    if !given.is_empty() {
+        let given = given.join(", ");
+        output::warn(format!("{given}: what this leaves out is not named, copied or not"));
+    }
     if files.unlisted + files.missing == 0 {
         return Ok(Ended::Well);
     }

@@ -172,7 +172,10 @@ fn children(folder: &Path, rules: &Rules) -> u64 {
         if IGNORE_FILES.iter().any(|ignore_file| name == *ignore_file) {
             unread_rules(&entry.path()).iter().for_each(output::note);
         }
-        let is_hidden = files::is_git(&name) || (!rules.hidden && files::is_hidden(&name));
+        let is_folder = || entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let is_hidden = name == ".git"
+            || (!rules.hidden && files::is_hidden(&name))
+            || (is_folder() && files::is_left_out(&entry.path()));
         let is_index = |index| is_index(&entry.path(), index);
         children += u64::from(!is_hidden && !rules.index.as_deref().is_some_and(is_index));
     }
@@ -250,7 +253,7 @@ fn entries(folder: &Folder, rules: &Rules, scope: &Scope) -> Walk {
         if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
             return scope.holds(entry.path());
         }
-        !files::is_git(entry.file_name())
+        !files::is_left_out(entry.path())
             && scope.enters(entry.path())
             && !index.as_deref().is_some_and(|index| is_index(entry.path(), index))
     });

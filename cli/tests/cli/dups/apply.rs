@@ -316,6 +316,49 @@ mod unix {
         scratch.run("apply p --undo --delete").ends_with(2);
     }
 
+    /// A link in place of a near-copy would be another text under its name.
+    #[test]
+    fn a_near_copy_is_not_linked() {
+        let scratch = Scratch::new();
+        let text = |last: &str| {
+            (0..200).map(|at| format!("word{at} ")).collect::<Vec<_>>().concat() + last
+        };
+        scratch.write("d/a.txt", text("end"));
+        scratch.write("d/b.txt", text("ends"));
+        scratch.ok("dups d --guard none --plan p");
+        let on = |line: &str| match line.strip_prefix("# ") {
+            Some(rest) if rest.contains('\t') => format!("{rest}\n"),
+            _ => format!("{line}\n"),
+        };
+        scratch.write("p", plan(&scratch, "p").lines().map(on).collect::<String>());
+        let ran = apply(&scratch, "p --link").ends_with(3);
+        ran.says(&["does not have the same bytes: a link would lead to another text", "1 stayed"]);
+        assert_eq!(fs::read_to_string(scratch.path("d/b.txt")).unwrap(), text("ends"));
+        apply(&scratch, "p").ends_with(0).says(&["1 moved to the trash"]);
+    }
+
+    /// A file in a trash is as good as gone: it is no reason to remove another one.
+    #[test]
+    fn what_lies_in_a_trash_is_no_copy() {
+        let scratch = Scratch::new();
+        scratch.write("inbox/photo", vec![7; 10_000]);
+        for trash in
+            [".Trash-1000/files", ".Trashes/501", "$RECYCLE.BIN", ".local/share/Trash/files"]
+        {
+            scratch.write(&format!("arch/{trash}/photo"), vec![7; 10_000]);
+        }
+        let unique = || slashes(&scratch.ok("dups inbox --exact --unique --against arch").stdout);
+        assert_eq!(unique(), "inbox/photo\n");
+        assert!(dups(&scratch, "arch inbox --exact --hidden").0.is_empty());
+        // Named itself, a trash is searched; yet nothing goes for what lies there.
+        let command = "dups arch/.Trash-1000 inbox --exact --keep first --plan p";
+        assert_eq!(dups(&scratch, command.trim_start_matches("dups ")).0.len(), 1);
+        let ran = apply(&scratch, "p --delete").ends_with(3);
+        ran.says(&["inbox/photo stays", "lies in a trash"]);
+        scratch.write("arch/photo", vec![7; 10_000]);
+        assert_eq!(unique(), "");
+    }
+
     /// What a killed run leaves: a file that was set aside, one that is in the trash, a link.
     #[test]
     fn a_killed_run_is_continued() {

@@ -400,4 +400,6 @@ fn what_is_nowhere_else_is_named() {
     assert_eq!(ran.stdout.lines().count(), 19, "{}", ran.stdout);
     assert!(!ran.stdout.contains("14"), "{}", ran.stdout);
     scratch.run("dups inbox --unique --plan p").ends_with(2);
+    let ran = scratch.ok("dups inbox --unique --against arch --exclude 1* --min-size 2");
+    ran.says(&["--exclude, --min-size: what this leaves out is not named, copied or not"]);
 }
