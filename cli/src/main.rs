@@ -35,6 +35,8 @@ fn main() -> ExitCode {
     output::set_level(args.quiet, args.verbose);
     output::set_json_errors(args.json);
     let mut output = Output::new(args.json);
+    // These print while they work: cut short, they leave something undone, or unsaid.
+    let works = matches!(args.command, Command::Admit(_) | Command::Mirror(_) | Command::Verify(_));
     let ended = run(args, &mut output);
     doubts::report();
     if let Some(advice) = formats::faster_pdf() {
@@ -43,12 +45,17 @@ fn main() -> ExitCode {
     match ended {
         Ok(ended) => ExitCode::from(ended.with_damage() as u8),
         // The reader of our output has closed the pipe, as `nearkin pairs | head` does.
-        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) if failure.is_broken_pipe() && !works => ExitCode::SUCCESS,
         Err(failure) => {
             let status = if failure.is_interruption() { interrupt::STATUS } else { 2 };
             // Results found before the failure are printed before its message. If even that fails,
             // the message is still more useful than an error about printing.
             let _ = output.flush();
+            let failure = if failure.is_broken_pipe() {
+                failure.advise("the command ended before its work was done; run it again")
+            } else {
+                failure
+            };
             output::failure(&failure);
             ExitCode::from(status)
         }

@@ -397,6 +397,21 @@ fn a_closed_pipe_is_success() {
     }
 }
 
+/// A command that changes something has not done its work when nobody reads its output any more.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_success_of_a_command_that_writes() {
+    use std::io::Read as _;
+    let scratch = Scratch::new();
+    scratch.write("rows.jsonl", equal_lines(20_000));
+    let mut child = scratch.start("admit i --jsonl rows.jsonl --json");
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0; 10]).unwrap();
+    drop(stdout);
+    let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(2);
+    ran.says(&["cannot print the results", "run it again"]);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_cannot_be_printed_are_an_error() {

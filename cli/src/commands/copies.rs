@@ -2,6 +2,7 @@
 //!
 //! This module prints the results. The library does the copying.
 
+use std::io;
 use std::path::Path;
 
 use nearkin::{Error, ErrorKind, Index};
@@ -15,8 +16,15 @@ use nearkin_kit::input::opened;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::{self, Output, counted};
 
-/// Advice on what to do with an unfinished copy.
+/// Advice on what to do with an unfinished copy, before it is begun.
 fn again(folder: &Path) -> String {
+    let is_new = match folder.read_dir() {
+        Ok(mut there) => there.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    if !is_new {
+        return "run the command again".to_owned();
+    }
     format!("delete {}, which is incomplete, and run the command again", folder.display())
 }
 
@@ -35,12 +43,13 @@ struct BackedUpObject<'a> {
 }
 
 pub(crate) fn backup(args: &Backup, output: &mut Output) -> Result<Ended, Failure> {
-    interrupt::end_at_once(again(&args.folder));
+    let again = again(&args.folder);
+    interrupt::end_at_once(again.clone());
     let index = opened::to_read(&args.index)?;
     index.backup(&args.folder).map_err(|error| {
         let begun = error.kind() == ErrorKind::Io;
         let failure = opened::not_made(error);
-        if begun { failure.advise(&again(&args.folder)) } else { failure }
+        if begun { failure.advise(&again) } else { failure }
     })?;
     let (backup, documents) = (&args.folder.display().to_string(), index.len());
     if output.json() {

@@ -33,7 +33,7 @@ use nearkin_kit::input::skips::Skips;
 use nearkin_kit::output::progress::Progress;
 use nearkin_kit::output::table::{Align, Table};
 use nearkin_kit::output::{self, Output, counted, grouped};
-use nearkin_kit::target::Target;
+use nearkin_kit::target::{Target, begins_with, keep_foreign};
 
 use advice::{Looks, Measured};
 use choices::Choice;
@@ -45,6 +45,7 @@ use sample::{Agreement, Costs, Reservoir, Sample};
 const KNOWN_MIN: usize = 20;
 
 pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
+    check_files(args)?;
     let given = match args.given.share_of_common() {
         Some(share) => common::learned(args, share, || input_of(args), output)?,
         None => args.given.clone(),
@@ -422,6 +423,18 @@ fn rate(rate: f64) -> String {
     #[expect(clippy::cast_sign_loss, reason = "never below zero")]
     let whole = rate.round() as u64;
     if rate > 0.0 && rate < 10.0 { format!("{rate:.1}") } else { grouped(whole) }
+}
+
+/// Fails, before the work, if a file that this command did not write would be replaced.
+fn check_files(args: &Tune) -> Result<(), Failure> {
+    for (path, option, head) in
+        [(&args.out, "--out", common::HEAD), (&args.svg, "--svg", plot::HEAD)]
+    {
+        if let Some(path) = path {
+            keep_foreign(path, "tune", option, || begins_with(path, head))?;
+        }
+    }
+    Ok(())
 }
 
 fn write_svg(path: &Path, findings: &Findings, recommended: usize) -> Result<(), Failure> {

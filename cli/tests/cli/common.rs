@@ -62,6 +62,8 @@ fn notices_neither_find_texts_nor_make_them_similar() {
     assert!(found.iter().all(|stories| stories.len() == 1), "{found:?}");
 
     // The list shows its words, and makes the same index.
+    // The second time, its own list is replaced.
+    scratch.ok("tune --jsonl news.jsonl --ignore-common 10% --out common.txt");
     let ran = scratch.ok("tune --jsonl news.jsonl --ignore-common 10% --out common.txt");
     assert!(ran.stdout.contains("  agency 1 w"), "{}", ran.stdout);
     let list = fs::read_to_string(scratch.path("common.txt")).unwrap();

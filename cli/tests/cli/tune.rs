@@ -120,6 +120,14 @@ fn tune_explains_wrong_input() {
     let picture = fs::read_to_string(scratch.path("curve.svg")).unwrap();
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
     assert_eq!(picture.matches("class=\"strong\"").count(), 3, "curve, legend, threshold");
+    scratch.ok("tune docs --svg curve.svg");
+    // No file of the user is replaced, and no input.
+    let mine = fs::read(scratch.path("docs/MIT.txt")).unwrap();
+    scratch.fails("tune docs --svg docs/MIT.txt", &["was not written by `nearkin tune`", "--svg"]);
+    let learn = "tune docs --ignore-common 50% --out";
+    scratch
+        .fails(&format!("{learn} docs/MIT.txt"), &["was not written by `nearkin tune`", "--out"]);
+    assert_eq!(fs::read(scratch.path("docs/MIT.txt")).unwrap(), mine);
 }
 
 #[test]

@@ -44,6 +44,9 @@ struct Behind {
     words: HashMap<u64, String>,
 }
 
+/// How a list begins.
+pub(super) const HEAD: &str = "nearkin-common-";
+
 /// Learns the common shingles of the documents, shows them, and writes the list if a file was
 /// given. Returns the options with the list in place of the share.
 pub(super) fn learned(

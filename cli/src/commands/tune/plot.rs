@@ -54,14 +54,18 @@ pub(super) fn lines(curves: &[(char, &PlottedCurve<'_>)], threshold: f64) -> Vec
     lines
 }
 
+/// How a picture begins.
+pub(super) const HEAD: &str =
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 440\" role=\"img\">\n<style>\n";
+
 /// The curves as SVG. The colours follow the reader's light or dark colour scheme.
 pub(super) fn svg(title: &str, curves: &[PlottedCurve<'_>], threshold: f64) -> String {
     let (left, top, width, height) = (64.0, 48.0, 560.0, 320.0);
     let x = |similarity: f64| left + width * similarity;
     let y = |chance: f64| top + height * (1.0 - chance);
-    let mut out = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 440\" role=\"img\">\n<style>\n\
-         svg{color:#1b1f24;background:#fff;font:14px system-ui,sans-serif}\n\
+    let mut out = HEAD.to_owned();
+    out.push_str(
+        "svg{color:#1b1f24;background:#fff;font:14px system-ui,sans-serif}\n\
          .grid{stroke:#d0d5db}.weak{stroke:#8a94a0;stroke-width:1.5}\n\
          .strong{stroke:#b3261e;stroke-width:3}path{fill:none}text{fill:currentColor}\n\
          @media (prefers-color-scheme:dark){svg{color:#e8eaed;background:#16181c}\n\
