@@ -13,6 +13,7 @@ use nearkin::Index;
 use serde::{Deserialize, Serialize};
 
 use nearkin_input::fields::Fields;
+use nearkin_input::formats::decode;
 use nearkin_input::source::RowOptions;
 use nearkin_kit::checkpoint::{self, Identity, InputFile, NoteFolder};
 use nearkin_kit::failure::Failure;
@@ -23,7 +24,7 @@ use nearkin_kit::output::{self, grouped};
 const NAME: &str = "adding";
 
 /// Checkpoints of other versions are ignored.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// A checkpoint of a run over some files.
 #[derive(Serialize, Deserialize)]
@@ -36,6 +37,8 @@ struct Note {
     files: Vec<InputFile>,
     fields: Fields,
     rows: RowOptions,
+    /// The encoding of rows that the user names.
+    encoding: Option<String>,
     position: Position,
     /// The last change at the time of the checkpoint. If the index has not reached this
     /// change, it was restored to an older state and lacks lines before `position`, so the
@@ -92,7 +95,10 @@ impl Resume {
             let named = |files: &[InputFile]| {
                 files.iter().map(|file| file.path.clone()).collect::<Vec<_>>()
             };
-            let same = note.version == VERSION && note.fields == *fields && note.rows == *rows;
+            let same = note.version == VERSION
+                && note.fields == *fields
+                && note.rows == *rows
+                && note.encoding.as_deref() == decode::forced_name();
             let here = note.index == index.id() && note.folder == folder.identity;
             let is_durable = note.change <= index.durable_change();
             let position = note.place_in(files).filter(|_| same && here && is_durable);
@@ -130,6 +136,7 @@ impl Resume {
             files: self.files.clone(),
             fields: self.fields.clone(),
             rows: self.rows.clone(),
+            encoding: decode::forced_name().map(str::to_owned),
             position,
             change: index.snapshot().change(),
         };

@@ -333,7 +333,7 @@ fn what_is_kept_apart_is_listed() {
         ("mine.jsonl", "no run of this command made it"),
         ("p.jsonl", "is --out or --dropped"),
         ("p.jsonl.nearkin-tmp", "is --out or --dropped"),
-        ("p.jsonl.nearkin-work/x", "a file that the run makes"),
+        ("p.jsonl.nearkin-work/x", "temporary files, which it removes"),
         ("nowhere/x", "there is no folder nowhere"),
         ("in.jsonl", "is an input"),
     ] {
@@ -400,6 +400,7 @@ fn invalid_options_are_refused_before_any_write() {
         ("dedup in.jsonl --out o --passages 10:5", "passages"),
         ("dedup in.jsonl --out o --index e", "come from another program"),
         ("dedup in.jsonl --out no/such/o", "no/such/o"),
+        ("dedup in.jsonl --out o --dropped o.nearkin-work/d", "temporary files, which it removes"),
     ] {
         scratch.fails(arguments, &[said]);
         assert!(!scratch.path("o").exists() && !scratch.path("o.nearkin-work").exists());

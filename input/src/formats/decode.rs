@@ -48,6 +48,11 @@ pub fn force(encoding: &'static Encoding) {
     let _ = FORCED.set(encoding);
 }
 
+/// The name of the encoding that the user names, if any: with another one, rows are other texts.
+pub fn forced_name() -> Option<&'static str> {
+    forced().map(Encoding::name)
+}
+
 /// The encoding that the user names, if any.
 pub(crate) fn forced() -> Option<&'static Encoding> {
     FORCED.get().copied()

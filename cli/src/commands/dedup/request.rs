@@ -79,8 +79,8 @@ impl<'a> Request<'a> {
                 ));
             }
         }
-        check_out(&out, args, files)?;
-        check_out(&dropped, args, files)?;
+        check_out(&out, &out, args, files)?;
+        check_out(&dropped, &out, args, files)?;
         format::check_dropped(&dropped)?;
         if let Some(apart) = &args.apart {
             check_apart(apart, args, files, [&out, &dropped])?;
@@ -410,7 +410,7 @@ fn check_apart(
     files: &[PathBuf],
     others: [&PathBuf; 2],
 ) -> Result<(), Failure> {
-    check_out(apart, args, files)?;
+    check_out(apart, others[0], args, files)?;
     format::check_dropped(apart)?;
     let name = apart.display();
     if apart.is_symlink() {
@@ -422,7 +422,7 @@ fn check_apart(
         let mine = [apart, tmp.as_path()];
         others.iter().any(|other| mine.iter().any(|mine| files::are_same(mine, other)))
     };
-    if others.iter().any(is_taken) || apart.starts_with(packed::work_folder(others[0])) {
+    if others.iter().any(is_taken) {
         return Err(Failure::new(
             "--apart is --out or --dropped, or a file that the run makes",
             "give three different files",
@@ -438,7 +438,8 @@ fn check_apart(
     }
 }
 
-fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure> {
+/// Fails if `path` cannot be a file of the run that writes `out`.
+fn check_out(path: &Path, out: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure> {
     let name = path.display();
     // The output at `path` is first written to `tmp`, which overwrites any file of that name. So
     // neither name may be that of an input file.
@@ -452,6 +453,14 @@ fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure
     if args.index.as_deref().is_some_and(|index| files::lies_in(path, index)) {
         return Err(Failure::new(
             format!("{name} is inside the folder of the index"),
+            "write to another folder",
+        ));
+    }
+    // The folder may not be there yet.
+    let work = packed::work_folder(out);
+    if path.starts_with(&work) || files::lies_in(path, &work) {
+        return Err(Failure::new(
+            format!("{name} is inside the folder of the run's temporary files, which it removes"),
             "write to another folder",
         ));
     }

@@ -22,6 +22,7 @@ use super::packed::{self, OutputFile};
 use super::request::Request;
 use super::without::WithoutPlan;
 use nearkin_input::fields::Fields;
+use nearkin_input::formats::decode;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source::RowOptions;
 use nearkin_kit::args::machine;
@@ -45,6 +46,8 @@ pub(super) struct RunPlan {
     pub(super) beside_stdin: Option<Vec<InputFile>>,
     pub(super) fields: Fields,
     pub(super) rows: RowOptions,
+    /// The encoding of rows that the user names.
+    pub(super) encoding: Option<String>,
     /// The id of the parameters.
     pub(super) params: String,
     /// The similarity or containment that makes a document a duplicate.
@@ -71,11 +74,12 @@ impl RunPlan {
             _ => None,
         };
         Ok(Self {
-            version: 8,
+            version: 9,
             files: input_files(request.files)?,
             beside_stdin: InputFile::all(&beside_stdin(request.files))?,
             fields: request.fields.clone(),
             rows: request.rows.clone(),
+            encoding: decode::forced_name().map(str::to_owned),
             params: format!("{:016x}", request.params.id()),
             alike: request.alike.to_string(),
             deciding: request.deciding,

@@ -37,6 +37,17 @@ fn a_continued_run_replaces_no_file_of_the_user() {
 }
 
 #[test]
+fn rows_of_another_encoding_are_other_rows() {
+    let scratch = Scratch::new();
+    let command = "dedup a.jsonl b.jsonl.zst --out u.jsonl";
+    interrupt(&scratch, &format!("{command} --encoding windows-1252"));
+    let other = scratch.ok(&format!("{command} --encoding windows-1251"));
+    other.says(&["had other input or options: starting from the beginning"]);
+    interrupt(&scratch, &format!("{command} --encoding windows-1251 --force"));
+    scratch.ok(&format!("{command} --encoding windows-1251")).says(&["continuing the run"]);
+}
+
+#[test]
 fn a_file_that_appears_during_a_run_is_not_replaced() {
     let scratch = Scratch::new();
     let (child, stdin) = begin(&scratch, "--out a.jsonl");
