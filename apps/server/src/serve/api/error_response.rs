@@ -172,7 +172,9 @@ impl IntoResponse for ErrorResponse {
         let mut response =
             (status, Json(ErrorObject { error: Inner { kind, message, advice } })).into_response();
         let headers = response.headers_mut();
-        if status == StatusCode::SERVICE_UNAVAILABLE {
+        // Until the server is started again, these stay as they are.
+        let stays = ["poisoned", "closed"].contains(&kind);
+        if status == StatusCode::SERVICE_UNAVAILABLE && !stays {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if status == StatusCode::PAYLOAD_TOO_LARGE {

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse as _;
 use serde_json::{Value, json};
 
 use super::bodies::QueryBody;
 use super::conditions::{HasConditions as _, settings};
+use super::error_response::ErrorResponse;
 use crate::serve::http::guard;
 use crate::serve::routes::{OPENAPI, routes};
 use description::{RouteDescription, STATS, schemas};
@@ -15,6 +18,18 @@ pub(crate) mod description;
 
 fn operations() -> Vec<RouteDescription> {
     routes().into_iter().map(|route| route.operation).collect()
+}
+
+/// A client that repeats its writes after a second would do so for ever.
+#[test]
+fn an_index_that_is_poisoned_is_not_asked_again() {
+    for (kind, is_asked) in
+        [("busy", true), ("locked", true), ("poisoned", false), ("closed", false)]
+    {
+        let response = ErrorResponse::new(kind, "why").into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers().contains_key(header::RETRY_AFTER), is_asked, "{kind}");
+    }
 }
 
 /// What is served is what the route table and the types describe.
