@@ -29,7 +29,8 @@ def copies(pathspecs, threshold):
         create = ["nearkin", "create", index, "--for", "code", "--quiet"]
         subprocess.run(create, check=True, stdout=subprocess.DEVNULL)
         for first in range(0, len(files), 500):
-            add = ["nearkin", "add", index, "--quiet", "--", *files[first : first + 500]]
+            # A table, or lines of JSON, is one file here, too.
+            add = ["nearkin", "add", index, "--as-text", "--quiet", "--", *files[first : first + 500]]
             # Status 3: some files are no text.
             if subprocess.run(add, stdout=subprocess.DEVNULL).returncode not in (0, 3):
                 sys.exit(2)

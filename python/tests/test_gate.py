@@ -63,6 +63,8 @@ def repository(tmp_path):
 
 
 def test_new_copies_fail_and_accepted_ones_pass(repository):
+    # A table is one file, not one document a row.
+    repository.write("rows.csv", "a,b\n1,2\n3,4\n")
     assert repository.gate() == ""
     repository.write("lib/c.py", CODE.replace("step_3", "step_three"))
     (repository.work / "untracked.py").write_text(CODE)
