@@ -68,6 +68,13 @@ impl FileIdentity {
         self.modified == state.modified && self.id.is_none_or(|id| state.id == Some(id))
     }
 
+    /// Whether a file is the one that had this identity, whatever number its device has by now:
+    /// some systems number devices anew when they start.
+    pub fn is_that_of_any_device(&self, state: &FileState) -> bool {
+        self.modified == state.modified
+            && self.id.is_none_or(|id| state.id.is_some_and(|found| found.inode == id.inode))
+    }
+
     /// Reads an identity as it is displayed.
     pub fn from_text(text: &str) -> Option<Self> {
         let mut parts = text.split(':');

@@ -17,7 +17,7 @@ use crate::held::HeldFolder;
 use nearkin_input::files;
 use nearkin_input::on_disk::{self, FileId};
 use nearkin_kit::failure::Failure;
-use nearkin_kit::file_state::{FileState, owner};
+use nearkin_kit::file_state::{FileState, has_lasting_inodes, owner};
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::Progress;
 use nearkin_kit::plan::{Fate, FileIdentity, PlannedFile, name};
@@ -104,8 +104,9 @@ impl HeldFile {
         self.folder.path().join(&self.name)
     }
 
+    /// How it is recognised later: as in a plan, without the number of an inode that does not last.
     pub(super) fn identity(&self) -> FileIdentity {
-        FileIdentity::of(&self.state)
+        FileIdentity::of(&self.state).lasting(has_lasting_inodes(&self.path()))
     }
 
     pub(super) fn state(&self) -> &FileState {

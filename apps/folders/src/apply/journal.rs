@@ -168,9 +168,13 @@ impl Journal {
     pub(super) fn unfinished(&self) -> Vec<JournalEntry> {
         let mut open: BTreeMap<&Path, &JournalEntry> = BTreeMap::new();
         for entry in &self.entries {
+            let path = entry.path.as_path();
+            // A reason in place of the place is no end: the file may be there all the same.
+            let is_end = open.get(path).is_some_and(|begun| begun.place == entry.place);
             match entry.phase {
-                Phase::Begin => open.insert(&entry.path, entry),
-                _ => open.remove(entry.path.as_path()),
+                Phase::Begin => open.insert(path, entry),
+                _ if is_end => open.remove(path),
+                _ => None,
             };
         }
         open.into_values().cloned().collect()

@@ -13,38 +13,69 @@ use nearkin_kit::output;
 use nearkin_kit::plan::name;
 
 /// Ends what was begun: a file that is in the trash is noted, one that was set aside gets its name
-/// back, a link that replaced nothing goes.
+/// back, a link that replaced nothing goes. What cannot be ended is named, and the next run tries
+/// again.
 pub(super) fn settle(journal: &mut Journal, tally: &mut Tally) -> Result<(), Failure> {
     for entry in journal.unfinished() {
-        let there = HeldFile::open(&entry.place).ok().flatten();
-        let there = there.filter(|file| entry.identity.is_that_of(file.state()));
-        let done = match (entry.deed, there) {
-            (Deed::Trash, Some(_)) if is_free(&entry.path) => {
-                tally.add(entry.deed, entry.bytes);
-                Phase::Done
-            }
-            (Deed::Trash, None) => {
-                trash::forget(&entry.place);
-                Phase::Stays
-            }
-            (Deed::Delete, Some(file)) => {
-                if let Err(why) = back(&file, &entry.path) {
-                    output::warn(format!("{}: {why}", name::encode(&entry.place)));
+        match ended(&entry) {
+            Ok(None) => {}
+            Ok(Some(phase)) => {
+                if phase == Phase::Done {
+                    tally.add(entry.deed, entry.bytes);
                 }
-                Phase::Stays
+                journal.write(JournalEntry { phase, ..entry })?;
             }
-            (Deed::Link, Some(file)) => {
-                if file.has_another_name() {
-                    // If this fails, the link is a further name of the kept file: nothing is lost.
-                    let _ = file.folder.remove(&file.name);
-                }
-                Phase::Stays
+            Err(why) => {
+                tally.stayed += 1;
+                let (path, place) = (name::encode(&entry.path), name::encode(&entry.place));
+                output::warn(format!("{path}: an earlier run left {place}, which stays: {why}"));
             }
-            _ => Phase::Stays,
-        };
-        journal.write(JournalEntry { phase: done, ..entry })?;
+        }
     }
     Ok(())
+}
+
+/// How it has ended. `None` if the file is nowhere: it is gone, or its file system is not mounted.
+fn ended(entry: &JournalEntry) -> Result<Option<Phase>, String> {
+    // Windows does not say where in the recycle bin a file is.
+    if entry.place.as_os_str().is_empty() {
+        return Ok(Some(if is_free(&entry.path) { Phase::Done } else { Phase::Stays }));
+    }
+    let why = match HeldFile::open(&entry.place) {
+        Ok(Some(file)) if is_it(entry, &file) => return end(entry, &file).map(Some),
+        Ok(Some(_)) => "it is another file".to_owned(),
+        Ok(None) if is_free(&entry.path) => return Ok(None),
+        Ok(None) => {
+            if entry.deed == Deed::Trash {
+                trash::forget(&entry.place);
+            }
+            return Ok(Some(Phase::Stays));
+        }
+        Err(why) => why,
+    };
+    match HeldFile::open(&entry.path) {
+        // It was not moved, or is back.
+        Ok(Some(file)) if is_it(entry, &file) => Ok(Some(Phase::Stays)),
+        _ => Err(why),
+    }
+}
+
+/// Ends it with the file that is at its place.
+fn end(entry: &JournalEntry, file: &HeldFile) -> Result<Phase, String> {
+    match entry.deed {
+        Deed::Trash => return Ok(Phase::Done),
+        Deed::Delete => back(file, &entry.path)?,
+        Deed::Link if file.has_another_name() => {
+            let removed = file.folder.remove(&file.name);
+            removed.map_err(|error| format!("it cannot be removed: {error}"))?;
+        }
+        Deed::Link => return Err("it is the only name of its file".to_owned()),
+    }
+    Ok(Phase::Stays)
+}
+
+fn is_it(entry: &JournalEntry, file: &HeldFile) -> bool {
+    entry.identity.is_that_of_any_device(file.state())
 }
 
 fn is_free(path: &Path) -> bool {
@@ -86,7 +117,7 @@ pub(super) fn bring_back(journal: &mut Journal, tally: &mut Tally) -> Result<(),
 #[cfg(unix)]
 fn from_trash(entry: &JournalEntry) -> Result<(), String> {
     let file = HeldFile::open(&entry.place)?.ok_or("it is not in the trash any more")?;
-    if !entry.identity.is_that_of(file.state()) {
+    if !is_it(entry, &file) {
         return Err(format!("{} is another file", name::encode(&entry.place)));
     }
     back(&file, &entry.path)?;

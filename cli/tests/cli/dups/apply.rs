@@ -2,6 +2,10 @@
 
 use super::*;
 
+#[cfg(unix)]
+#[path = "killed.rs"]
+mod killed;
+
 /// Runs `nearkin apply`, with a trash in the scratch folder.
 fn apply(scratch: &Scratch, arguments: &str) -> Ran {
     let line = format!("apply {arguments}");
