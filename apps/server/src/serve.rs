@@ -74,13 +74,18 @@ struct StoppedObject {
     change: u64,
 }
 
+/// Number of threads for calls that may take long.
+fn threads(requests_max: usize) -> usize {
+    requests_max.min(machine::memory_part(4 << 20, THREADS_MAX))
+}
+
 /// Runs the command.
 pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot start the server: {error}"), "");
     // rayon panics if it cannot start a thread; fail with a message instead.
     nearkin_kit::threads::check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .max_blocking_threads(args.requests_max.min(machine::memory_part(4 << 20, THREADS_MAX)))
+        .max_blocking_threads(threads(args.requests_max))
         .enable_all()
         .build()
         .map_err(failed)?;

@@ -218,15 +218,18 @@ mod tests {
     fn a_query_that_may_return_much_is_not_brief() {
         let shared = shared();
         let mut limits = Vec::new();
-        for limit in [100, 101] {
+        let fox = "The quick brown fox jumps over a lazy dog";
+        for query in [
+            json!({"text": fox, "limit": 100}),
+            json!({"text": fox, "limit": 101}),
+            json!({"text": fox, "limit": 101, "max_candidates": 9}),
+        ] {
             let call = Call { brief: true, ..Call::new(&shared, Arc::default()) };
-            let query =
-                json!({"text": "The quick brown fox jumps over a lazy dog", "limit": limit});
             let body = Body::of_bytes(query.to_string(), &shared).ok().unwrap();
             let answered = said(search::query(&call, &body));
             limits.push((answered, call.given_up.get()));
         }
-        assert_eq!(limits, [("answered", false), ("busy", true)]);
+        assert_eq!(limits, [("answered", false), ("busy", true), ("busy", true)]);
     }
 
     #[test]

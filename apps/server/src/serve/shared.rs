@@ -23,7 +23,7 @@ use nearkin_kit::input::originals::Originals;
 const BODIES_MAX: usize = 16;
 
 /// Maximum number of answers that are sent while they are found. Each of them holds a thread until
-/// its client has read it, and threads are few.
+/// its client has read it, and threads are few: half of them, if they are fewer than eight.
 const STREAMS_MAX: usize = 4;
 
 /// Maximum number of cached expected recalls, one per threshold.
@@ -79,7 +79,9 @@ impl Shared {
             stopping: Arc::default(),
             draining: AtomicBool::new(false),
             places: Arc::new(Semaphore::new(limits.requests_max)),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            streams: Arc::new(Semaphore::new(
+                STREAMS_MAX.min(super::threads(limits.requests_max) / 2).max(1),
+            )),
             hand_over: HandOver::new(),
             room: Arc::new(Semaphore::new(kib)),
             recalls: Mutex::new(HashMap::new()),

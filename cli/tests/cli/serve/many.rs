@@ -85,7 +85,7 @@ fn documents_have_times_of_their_own_and_go_by_age() {
         found["time"].as_u64().unwrap()
     };
     assert_eq!(["put", "batch", "admit"].map(|key| time(&mut client, key)), [5_000, 6_000, 7_000]);
-    for bad in ["before=x", "before=-1", "before=9&prefix=a"] {
+    for bad in ["before=x", "before=-1", "before=9&prefix=a", "before=9000&prefix="] {
         client.ask("DELETE", &format!("/v1/documents?{bad}"), None).fails(400, "invalid");
     }
     let removed = client.ask("DELETE", "/v1/documents?before=7000", None).has(200).json();

@@ -179,13 +179,15 @@ pub(crate) fn delete_listed(
     uri: &Uri,
 ) -> Result<Json<PrefixRemoved>, ErrorResponse> {
     let parameters = Parameters::parse(uri, &["prefix", "before"])?;
-    let prefix = parameters.bytes("prefix").unwrap_or_default();
+    let prefix = parameters.bytes("prefix");
     if let Some(time) = parameters.parsed("before")? {
-        if !prefix.is_empty() {
+        // An empty prefix, too: most likely it was meant to name a tenant.
+        if prefix.is_some() {
             return Err(ErrorResponse::invalid("give either `prefix` or `before`"));
         }
         return removed(call.index.remove_before(time));
     }
+    let prefix = prefix.unwrap_or_default();
     if prefix.is_empty() {
         // Most likely the prefix came from an empty variable of the client.
         return Err(ErrorResponse::invalid("`prefix` is missing or empty")

@@ -1,6 +1,7 @@
 //! Handler for queries. The library decides what matches; this module converts requests and
 //! answers.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use axum::Json;
@@ -21,6 +22,9 @@ const TEXTS_MAX: usize = 1_000;
 
 /// Maximum number of matches that the answers to several texts may hold together.
 const MATCHES_MAX: usize = 20_000;
+
+/// Maximum bytes of all payloads of an answer: as many as 1,000 matches can have.
+const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
 /// Maximum number of matches that a brief query may ask for.
 const BRIEF_MATCHES_MAX: usize = 100;
@@ -92,6 +96,8 @@ struct Search<'a> {
     originals: Option<&'a Originals>,
     /// Reading texts ends at this time.
     deadline: Instant,
+    /// Bytes of the payloads of all answers so far.
+    payload_bytes: Cell<usize>,
 }
 
 impl<'a> Search<'a> {
@@ -123,6 +129,7 @@ impl<'a> Search<'a> {
             alike,
             originals,
             deadline: Instant::now() + call.limits.timeout,
+            payload_bytes: Cell::new(0),
         })
     }
 
@@ -150,6 +157,7 @@ impl<'a> Search<'a> {
             None => (self.found(sought, self.limit)?, None),
         };
         answer.matches.truncate(self.limit);
+        self.count_payloads(&answer)?;
         let params = self.call.index.params();
         let threshold = self.conditions.number("threshold").unwrap_or(answer.threshold);
         let expected_recall = match self.conditions.number("contained") {
@@ -170,6 +178,22 @@ impl<'a> Search<'a> {
             change: answer.change,
             warning: self.warning(params, threshold),
         })
+    }
+
+    /// Refuses an answer whose payloads take too much memory.
+    fn count_payloads(&self, answer: &Answer) -> Result<(), ErrorResponse> {
+        if !self.request.payloads {
+            return Ok(());
+        }
+        let bytes: usize = answer.matches.iter().map(|found| found.payload.len()).sum();
+        self.payload_bytes.set(self.payload_bytes.get() + bytes);
+        if self.payload_bytes.get() <= PAYLOAD_BYTES_MAX {
+            return Ok(());
+        }
+        let mib = PAYLOAD_BYTES_MAX >> 20;
+        let message = format!("the payloads of all matches have more than {mib} MiB");
+        Err(ErrorResponse::new("too_large", message)
+            .advise("ask for fewer texts or matches, or without `payloads`"))
     }
 
     /// Refuses a key that does not begin with the prefix, stored or not: a tenant's request must
@@ -223,9 +247,9 @@ impl<'a> Search<'a> {
         let mut conditions = self.conditions.begin()?.alike(alike).limit(limit);
         let own = self.conditions.number("max_candidates");
         let brief = self.call.brief_candidates_max();
-        let brief = brief.filter(|most| own.is_none_or(|own| own > *most as f64));
         // Each match may have a payload of 64 KiB.
         self.call.give_up_if(brief.is_some() && limit > BRIEF_MATCHES_MAX)?;
+        let brief = brief.filter(|most| own.is_none_or(|own| own > *most as f64));
         if let Some(most) = brief {
             conditions = conditions.max_candidates(most);
         }

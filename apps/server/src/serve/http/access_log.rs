@@ -34,6 +34,9 @@ const TICK: Duration = Duration::from_millis(2);
 /// Maximum length of a path in the log.
 const PATH_BYTES_MAX: usize = 1_024;
 
+/// Maximum length of a method in the log: a client may make up longer ones.
+const METHOD_BYTES_MAX: usize = 32;
+
 /// A request, as it is logged.
 #[derive(Serialize)]
 pub(crate) struct Logged<'a> {
@@ -133,8 +136,8 @@ impl AccessLog {
 
     /// Logs a request.
     pub(crate) fn log(&self, mut logged: Logged<'_>) {
-        // Paths are ASCII, so any place is the end of a character.
-        logged.path = logged.path.get(..PATH_BYTES_MAX).unwrap_or(logged.path);
+        logged.path = cut(logged.path, PATH_BYTES_MAX);
+        logged.method = cut(logged.method, METHOD_BYTES_MAX);
         let mut line = Vec::with_capacity(LINE_BYTES);
         // Writing to memory does not fail.
         let _ = match self.format {
@@ -167,12 +170,22 @@ fn text(line: &mut Vec<u8>, logged: &Logged<'_>) -> io::Result<()> {
         Some(peer) => write!(line, "{peer}")?,
         None => line.push(b'-'),
     }
-    write!(line, " {method} {path} {status} {ms:.1}ms ")?;
+    write!(line, " {method} ")?;
+    for part in path.split_inclusive(char::is_control) {
+        let end = part.trim_end_matches(char::is_control).len();
+        write!(line, "{}{}", &part[..end], part[end..].escape_unicode())?;
+    }
+    write!(line, " {status} {ms:.1}ms ")?;
     match bytes {
         Some(bytes) => write!(line, "{bytes}")?,
         None => line.push(b'-'),
     }
     write!(line, "B {id}")
+}
+
+/// The longest beginning of at most so many bytes.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    (0..=bytes_max.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 thread_local! {
@@ -220,6 +233,15 @@ mod tests {
         let mut shown = Vec::new();
         text(&mut shown, &logged).unwrap();
         assert_eq!(String::from_utf8(shown).unwrap(), line);
+        // Paths may have letters that are not ASCII, and the control characters of C1.
+        let long = format!("/ab\u{9b}2J\u{85}{}", "\u{e9}".repeat(2_000));
+        let logged = Logged { path: cut(&long, PATH_BYTES_MAX), ..logged };
+        assert_eq!(logged.path.len(), PATH_BYTES_MAX - 1);
+        let mut shown = Vec::new();
+        text(&mut shown, &logged).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.contains(" GET /ab\\u{9b}2J\\u{85}\u{e9}"), "{shown}");
+        assert!(!shown.contains(char::is_control));
         let now = now();
         assert!(now.len() == 24 && now.starts_with("20") && now.ends_with('Z'), "{now}");
     }
