@@ -1,10 +1,16 @@
 """What tests share."""
 
 import random
+import signal
 
 import pytest
 
 import nearkin as nk
+
+# A shell starts what runs in the background with SIGINT ignored: tests that interrupt a search would
+# wait for ever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WORDS = [f"word{number}" for number in range(2_000)]
 

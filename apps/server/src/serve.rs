@@ -50,12 +50,6 @@ use signals::Signals;
 /// Time for sending the last answers after all requests have been processed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Maximum number of threads that process requests; further requests wait for a free thread. More
-/// threads would cost memory: the allocator keeps a few pages of each size per thread, and with 64
-/// threads, one per admitted request, these pages made up most of the server's memory. 16 writers
-/// are also enough to share a sync.
-const THREADS_MAX: usize = 16;
-
 /// Polling interval while waiting for the last requests.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -74,18 +68,13 @@ struct StoppedObject {
     change: u64,
 }
 
-/// Number of threads for calls that may take long.
-fn threads(requests_max: usize) -> usize {
-    requests_max.min(machine::memory_part(4 << 20, THREADS_MAX))
-}
-
 /// Runs the command.
 pub fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot start the server: {error}"), "");
     // rayon panics if it cannot start a thread; fail with a message instead.
     nearkin_kit::threads::check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .max_blocking_threads(threads(args.requests_max))
+        .max_blocking_threads(shared::threads(args.requests_max))
         .enable_all()
         .build()
         .map_err(failed)?;

@@ -26,8 +26,19 @@ const BODIES_MAX: usize = 16;
 /// its client has read it, and threads are few: half of them, if they are fewer than eight.
 const STREAMS_MAX: usize = 4;
 
+/// Maximum number of threads that process requests; further requests wait for a free thread. More
+/// threads would cost memory: the allocator keeps a few pages of each size per thread, and with 64
+/// threads, one per admitted request, these pages made up most of the server's memory. 16 writers
+/// are also enough to share a sync.
+const THREADS_MAX: usize = 16;
+
 /// Maximum number of cached expected recalls, one per threshold.
 const RECALLS_MAX: usize = 64;
+
+/// Number of threads for calls that may take long.
+pub(super) fn threads(requests_max: usize) -> usize {
+    requests_max.min(machine::memory_part(4 << 20, THREADS_MAX))
+}
 
 /// Limits of a request.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +91,7 @@ impl Shared {
             draining: AtomicBool::new(false),
             places: Arc::new(Semaphore::new(limits.requests_max)),
             streams: Arc::new(Semaphore::new(
-                STREAMS_MAX.min(super::threads(limits.requests_max) / 2).max(1),
+                STREAMS_MAX.min(threads(limits.requests_max) / 2).max(1),
             )),
             hand_over: HandOver::new(),
             room: Arc::new(Semaphore::new(kib)),
