@@ -58,6 +58,9 @@ impl From<Failure> for Obstacle {
     }
 }
 
+/// Maximum number of names that are tried.
+const NAMES_MAX: usize = 100;
+
 /// A file that is open, in a folder that is held.
 #[derive(Debug)]
 pub(super) struct HeldFile {
@@ -200,6 +203,8 @@ pub(super) struct Actor<'a> {
     journal: &'a mut Journal,
     any_owner: bool,
     progress: &'a Progress,
+    /// What has begun and has not ended.
+    begun: Option<JournalEntry>,
     /// The bytes of the files before this one.
     done: u64,
     /// Number of names that were made.
@@ -214,7 +219,7 @@ pub(super) struct Actor<'a> {
 impl<'a> Actor<'a> {
     pub(super) fn new(journal: &'a mut Journal, any_owner: bool, progress: &'a Progress) -> Self {
         let (moved, trashed) = (HashMap::new(), HashMap::new());
-        Self { journal, any_owner, progress, done: 0, made: 0, moved, trashed }
+        Self { journal, any_owner, progress, begun: None, done: 0, made: 0, moved, trashed }
     }
 
     pub(super) fn act(
@@ -271,11 +276,18 @@ impl<'a> Actor<'a> {
     }
 
     fn go(&mut self, deed: Deed, copy: &HeldFile, kept: &HeldFile) -> Result<Outcome, Obstacle> {
-        match deed {
+        let outcome = match deed {
             Deed::Trash => self.trash(copy, kept),
             Deed::Delete => self.delete(copy, kept),
             Deed::Link => self.link(copy, kept),
+        };
+        if let (Err(Obstacle::Stays(_)), Some(entry)) = (&outcome, self.begun.take())
+            && copy.is_there()
+        {
+            // Nothing is left for the next run.
+            self.journal.write(JournalEntry { phase: Phase::Stays, ..entry })?;
         }
+        outcome
     }
 
     /// Whether nothing has happened to both files meanwhile, where the copy has another name now.
@@ -290,7 +302,7 @@ impl<'a> Actor<'a> {
     /// file vanishes with the copy, both are one file, and it gets its name back.
     fn delete(&mut self, copy: &HeldFile, kept: &HeldFile) -> Result<Outcome, Obstacle> {
         let freed = copy.freed();
-        let aside = self.new_name();
+        let aside = self.new_name(&copy.folder);
         let entry =
             self.begin(Deed::Delete, copy, copy.identity(), copy.folder.path().join(&aside))?;
         let folder = &copy.folder;
@@ -389,7 +401,7 @@ impl<'a> Actor<'a> {
         if !self.any_owner && (cfg!(windows) || owner_of(copy) != owner_of(kept)) {
             return Err("its owner or mode would change; --any-owner permits it".to_owned().into());
         }
-        let (freed, new) = (copy.freed(), self.new_name());
+        let (freed, new) = (copy.freed(), self.new_name(&copy.folder));
         let path = copy.folder.path().join(&new);
         let entry = self.begin(Deed::Link, copy, kept.identity(), path)?;
         let folder = &copy.folder;
@@ -408,10 +420,18 @@ impl<'a> Actor<'a> {
         self.end(entry, freed)
     }
 
-    /// A name that no file has.
-    fn new_name(&mut self) -> OsString {
-        self.made += 1;
-        format!(".nearkin-{}-{}.aside", std::process::id(), self.made).into()
+    /// A name that no file of a folder has. (An earlier process may have had the same number.)
+    fn new_name(&mut self, folder: &HeldFolder) -> OsString {
+        let mut name = OsString::new();
+        // Where nothing can be seen, no name is free, and the rename fails.
+        for _ in 0..NAMES_MAX {
+            self.made += 1;
+            name = format!(".nearkin-{}-{}.aside", std::process::id(), self.made).into();
+            if folder.is_free(&name) {
+                break;
+            }
+        }
+        name
     }
 
     fn begin(
@@ -424,10 +444,12 @@ impl<'a> Actor<'a> {
         let (path, bytes) = (copy.path(), copy.freed());
         let entry = JournalEntry { phase: Phase::Begin, deed, bytes, identity, path, place };
         self.journal.write(entry.clone())?;
+        self.begun = Some(entry.clone());
         Ok(entry)
     }
 
     fn end(&mut self, entry: JournalEntry, freed: u64) -> Result<Outcome, Obstacle> {
+        self.begun = None;
         self.journal.write(JournalEntry { phase: Phase::Done, ..entry })?;
         Ok(Outcome::Done(freed))
     }

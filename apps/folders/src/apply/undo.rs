@@ -41,6 +41,13 @@ fn ended(entry: &JournalEntry) -> Result<Option<Phase>, String> {
     if entry.place.as_os_str().is_empty() {
         return Ok(Some(if is_free(&entry.path) { Phase::Done } else { Phase::Stays }));
     }
+    let is_at_home = || {
+        HeldFile::open(&entry.path).is_ok_and(|file| file.is_some_and(|file| is_it(entry, &file)))
+    };
+    // Without an inode, another file of the same time may be at the place.
+    if entry.deed != Deed::Link && entry.identity.id.is_none() && is_at_home() {
+        return Ok(Some(Phase::Stays));
+    }
     let why = match HeldFile::open(&entry.place) {
         Ok(Some(file)) if is_it(entry, &file) => return end(entry, &file).map(Some),
         Ok(Some(_)) => "it is another file".to_owned(),
@@ -53,11 +60,8 @@ fn ended(entry: &JournalEntry) -> Result<Option<Phase>, String> {
         }
         Err(why) => why,
     };
-    match HeldFile::open(&entry.path) {
-        // It was not moved, or is back.
-        Ok(Some(file)) if is_it(entry, &file) => Ok(Some(Phase::Stays)),
-        _ => Err(why),
-    }
+    // It was not moved, or is back.
+    if is_at_home() { Ok(Some(Phase::Stays)) } else { Err(why) }
 }
 
 /// Ends it with the file that is at its place.

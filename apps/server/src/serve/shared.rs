@@ -119,8 +119,8 @@ impl Shared {
         work: impl FnOnce(&Self) + Send + 'static,
     ) -> Result<(), ErrorResponse> {
         let Ok(streaming) = Arc::clone(&self.streams).try_acquire_owned() else {
-            let message = format!("{STREAMS_MAX} answers of this kind are being sent");
-            return Err(ErrorResponse::busy(&message).advise("try again when one has been read"));
+            let message = "as many answers of this kind as may be are being sent";
+            return Err(ErrorResponse::busy(message).advise("try again when one has been read"));
         };
         let place = self.place()?;
         // Detached: the answer ends when the work drops its end of the channel.
