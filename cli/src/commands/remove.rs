@@ -3,7 +3,6 @@
 //! This module reads the keys and reports missing ones.
 
 use std::collections::HashSet;
-use std::io::{Cursor, Read as _};
 use std::path::Path;
 
 use nearkin::passages::PassageIndex;
@@ -13,7 +12,7 @@ use serde::Serialize;
 use crate::args::Remove;
 use nearkin_input::files;
 use nearkin_input::lines::Lines;
-use nearkin_input::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
+use nearkin_input::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, Raw, key_of};
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
@@ -43,16 +42,15 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     // The file is opened before the index, so that nothing changes if the file is missing.
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
-    let mut from = args.from.as_deref().map(files::open).transpose()?;
-    if args.if_similar.is_some()
-        && let Some((name, reader)) = &mut from
-    {
+    let from = args.from.as_deref().map(files::open).transpose()?;
+    let mut lines = from.map(|(name, reader)| Lines::new(&name, reader));
+    let mut first = Vec::new();
+    if let Some(lines) = lines.as_mut().filter(|_| args.if_similar.is_some()) {
         // Nobody else writes while the index is open alone: all keys are read before that.
-        let mut keys = Vec::new();
-        reader
-            .read_to_end(&mut keys)
-            .map_err(|error| Failure::new(format!("{name} cannot be read: {error}"), ""))?;
-        *reader = Box::new(Cursor::new(keys));
+        while let Some(raw) = lines.next()? {
+            interrupt::check()?;
+            first.push(raw);
+        }
     }
     let open = if args.if_similar.is_some() { opened::to_change_alone } else { opened::to_change };
     let index = open(&args.index)?;
@@ -73,8 +71,9 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         .keys
         .into_iter()
         .try_for_each(|key| removing.key(key.into_encoded_bytes()))
-        .and_then(|()| match from {
-            Some((name, reader)) => removing.lines(Lines::new(&name, reader)),
+        .and_then(|()| first.into_iter().try_for_each(|raw| removing.line(raw)))
+        .and_then(|()| match lines {
+            Some(lines) => removing.lines(lines),
             None => Ok(()),
         })
         .and_then(|()| removing.write())
@@ -201,14 +200,21 @@ impl Removing<'_> {
         while let Some(raw) = lines.next()? {
             interrupt::check()?;
             self.progress.reached(lines.bytes_read());
-            match raw.body {
-                // A line may end in CR LF, so a CR is dropped. A key that itself ends in CR can be
-                // given as an argument.
-                Ok(line) => self.key(line.strip_suffix(b"\r").unwrap_or(&line).to_vec())?,
-                Err(reason) => self.missing(format!("a line is {}", reason.kind())),
-            }
+            self.line(raw)?;
         }
         Ok(())
+    }
+
+    fn line(&mut self, raw: Raw) -> Result<(), Failure> {
+        match raw.body {
+            // A line may end in CR LF, so a CR is dropped. A key that itself ends in CR can be
+            // given as an argument.
+            Ok(line) => self.key(line.strip_suffix(b"\r").unwrap_or(&line).to_vec()),
+            Err(reason) => {
+                self.missing(format!("a line is {}", reason.kind()));
+                Ok(())
+            }
+        }
     }
 
     fn key(&mut self, key: Vec<u8>) -> Result<(), Failure> {
