@@ -273,6 +273,12 @@ fn adding_goes_on_behind_a_damaged_shard() {
     scratch.write("1.gz", &whole[1]);
     scratch.ok(&format!("{command} --json")).says(&["resuming at line 1 of 1.gz"]);
     scratch.ok("stats i --json").has("documents", 15_000);
+    // Rows of another encoding are other rows: those that were read are read again.
+    scratch.write("1.gz", &whole[1][..whole[1].len() / 2]);
+    scratch.run(&format!("{command} --encoding windows-1252")).ends_with(2);
+    scratch.write("1.gz", &whole[1]);
+    let again = scratch.ok(&format!("{command} --encoding windows-1251 --json"));
+    again.says_not("resuming").has("unchanged", 15_000);
 }
 
 #[test]

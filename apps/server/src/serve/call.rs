@@ -152,7 +152,7 @@ mod tests {
     use std::time::Duration;
 
     use clap::Parser;
-    use nearkin::{Index, Options, Params};
+    use nearkin::{Batch, Index, Options, Params};
     use serde_json::{Value, json};
 
     use super::*;
@@ -230,6 +230,26 @@ mod tests {
             limits.push((answered, call.given_up.get()));
         }
         assert_eq!(limits, [("answered", false), ("busy", true), ("busy", true)]);
+    }
+
+    /// 1,000 matches may have a payload of 64 KiB each; twice as many are refused.
+    #[test]
+    fn payloads_of_all_texts_of_a_request_are_bounded() {
+        let shared = shared();
+        let fox = "the quick brown fox jumps over the lazy dog";
+        let (text, payload) = (shared.sketcher.text(fox).unwrap(), vec![7; 64 << 10]);
+        let insert =
+            |batch: Batch, key| batch.insert_with_payload(format!("fox{key}"), &text, &payload);
+        shared.index.write((0..100).fold(Batch::new(), insert)).unwrap();
+        let ask = |texts: usize, payloads| {
+            let query = json!({"texts": vec![fox; texts], "limit": 100, "payloads": payloads});
+            let body = Body::of_bytes(query.to_string(), &shared).ok().unwrap();
+            said(search::query(&Call::new(&shared, Arc::default()), &body))
+        };
+        assert_eq!(
+            [ask(10, true), ask(20, true), ask(20, false)],
+            ["answered", "too_large", "answered"]
+        );
     }
 
     #[test]
