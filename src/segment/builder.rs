@@ -2,9 +2,11 @@
 //! written, or takes the tables from a caller that has the signatures in memory.
 //!
 //! Memory: bounded buffers, 0.1 bytes per document, and 4 bytes per block of the file. Before the
-//! tables, also 4 bytes per document.
+//! tables, also 4 bytes per document. Disk: beside the file, 8 bytes per document and table in a
+//! temporary one, while the tables of a large segment are computed.
 
 use super::Shape;
+use super::divided::Divided;
 use super::tables::{Need, Rebuild, Run, key_hash, u16_of, u32_of};
 use super::writer::{Output, Stream, header};
 use crate::format::blocks::{
@@ -15,7 +17,8 @@ use crate::format::catalog::SegmentEntry;
 use crate::format::header::{FileHeader, FileKind};
 use crate::storage::Storage;
 use crate::{Error, Result};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Number of bytes read back at a time to compute tables.
@@ -27,6 +30,8 @@ const CHUNK_BYTES: usize = small!(builder::CHUNK_BYTES, 256 * 1024);
 #[derive(Debug)]
 pub(crate) struct Builder {
     output: Output,
+    storage: Arc<dyn Storage>,
+    path: PathBuf,
     shape: Shape,
     header: FileHeader,
     docs: u32,
@@ -61,6 +66,7 @@ struct TableProgress {
     layout: SegmentLayout,
     /// `None` before the first `step`. The caller may push its own runs instead of calling `step`.
     rebuild: Option<Rebuild>,
+    division: Division,
     /// Number of finished tables.
     ended: u32,
     run: Run,
@@ -70,6 +76,16 @@ struct TableProgress {
     /// The bytes that are read back, and the hashes of the keys in them.
     chunk: Vec<u8>,
     hashes: Vec<u64>,
+}
+
+/// Whether the entries of many passes over the documents are divided.
+#[derive(Debug)]
+enum Division {
+    /// They are if there are many passes.
+    Possible,
+    Under(Box<Divided>),
+    /// Everything lies in memory, or the disk has no room.
+    Impossible,
 }
 
 impl Builder {
@@ -89,6 +105,8 @@ impl Builder {
         shape.assert_valid();
         let mut builder = Self {
             output: Output::create(storage, path, write_bytes)?,
+            storage: Arc::clone(storage),
+            path: path.to_path_buf(),
             shape: *shape,
             header: header(FileKind::Segment, number, shape),
             docs,
@@ -163,8 +181,7 @@ impl Builder {
             spent += match self.rebuild().need() {
                 Need::Done => return Ok(true),
                 Need::Emit => self.emit()?,
-                Need::Signatures { from } => self.feed_signatures(from)?,
-                Need::Keys { from } => self.feed_keys(from)?,
+                need => self.feed(need)?,
             };
             if spent >= budget_bytes {
                 return Ok(self.rebuild().need() == Need::Done);
@@ -178,11 +195,18 @@ impl Builder {
         tables.rebuild.get_or_insert_with(new)
     }
 
-    /// The finished share of the tables, from 0 to 1.
+    /// The finished share of the tables, from 0 to 1. Dividing entries is taken for a third of the
+    /// work on what is divided.
     pub(crate) fn share_done(&self) -> f64 {
-        self.tables
-            .as_ref()
-            .map_or(0.0, |tables| tables.rebuild.as_ref().map_or(0.0, Rebuild::share_done))
+        let Some(tables) = &self.tables else { return 0.0 };
+        let done = tables.rebuild.as_ref().map_or(0.0, Rebuild::share_done);
+        match &tables.division {
+            Division::Under(divided) if !divided.is_whole => {
+                let share = f64::from(divided.partitions.ordinal()) / f64::from(self.docs);
+                done + (1.0 - done) * share / 3.0
+            }
+            _ => done,
+        }
     }
 
     /// Publishes the file: afterwards it is complete and durable under its name.
@@ -262,6 +286,11 @@ impl Builder {
         self.output.write_until(self.main.position())?;
         self.tables = Some(TableProgress {
             rebuild: None,
+            division: if self.storage.is_in_memory() {
+                Division::Impossible
+            } else {
+                Division::Possible
+            },
             ended: 0,
             run: Run::default(),
             directories: Stream::at(directories.offset),
@@ -274,6 +303,66 @@ impl Builder {
         Ok(())
     }
 
+    /// Feeds signatures, keys, or entries that were divided.
+    fn feed(&mut self, need: Need) -> Result<usize> {
+        self.divide();
+        let tables = self.tables.as_mut().expect("in the last phase");
+        let rebuild = tables.rebuild.as_mut().expect("tables are being rebuilt");
+        let divided = match &mut tables.division {
+            Division::Under(divided) if divided.is_whole => return divided.feed(rebuild),
+            Division::Under(divided) => Some(divided.partitions.ordinal()),
+            _ => None,
+        };
+        match need {
+            Need::Keys { from } => self.feed_keys(divided.unwrap_or(from)),
+            Need::Signatures { from } => self.feed_signatures(divided.unwrap_or(from)),
+            Need::Emit | Need::Done => Ok(0),
+        }
+    }
+
+    /// Begins to divide the entries of the following passes, if that is worthwhile.
+    fn divide(&mut self) {
+        let tables = self.tables.as_mut().expect("in the last phase");
+        let rebuild = tables.rebuild.as_mut().expect("tables are being rebuilt");
+        if let Division::Under(divided) = &tables.division
+            && divided.partitions.are_done(rebuild)
+        {
+            tables.division = Division::Possible;
+        }
+        if !matches!(tables.division, Division::Possible) {
+            return;
+        }
+        let Some(partitions) = rebuild.divide() else { return };
+        match Divided::create(&self.storage, &self.path, partitions) {
+            Ok(divided) => tables.division = Division::Under(Box::new(divided)),
+            Err(_) => self.do_not_divide(),
+        }
+    }
+
+    /// Goes on with passes over the documents: the disk may have no room for the entries. Whatever
+    /// else is wrong with it, the segment itself meets.
+    fn do_not_divide(&mut self) {
+        let tables = self.tables.as_mut().expect("in the last phase");
+        tables.division = Division::Impossible;
+        tables.rebuild.as_mut().expect("tables are being rebuilt").do_not_divide();
+    }
+
+    /// After documents were divided: goes on with the first partition if they were the last, and
+    /// without partitions if they could not be stored. Returns the number of stored bytes.
+    fn stored(&mut self, stored: io::Result<usize>) -> usize {
+        let Ok(bytes) = stored else {
+            self.do_not_divide();
+            return 0;
+        };
+        let tables = self.tables.as_mut().expect("in the last phase");
+        if let Division::Under(divided) = &tables.division
+            && divided.is_whole
+        {
+            tables.rebuild.as_mut().expect("tables are being rebuilt").divided();
+        }
+        bytes
+    }
+
     fn feed_signatures(&mut self, from: u32) -> Result<usize> {
         let tables = self.tables.as_mut().expect("in the last phase");
         let stride = self.shape.signature_bytes;
@@ -283,8 +372,13 @@ impl Builder {
         let range = begin..begin + wide(count * stride);
         let chunk = self.output.read_back(range, &mut tables.chunk)?;
         let rebuild = tables.rebuild.as_mut().expect("tables are being rebuilt");
-        rebuild.signatures(chunk);
-        Ok(chunk.len())
+        let fed = chunk.len();
+        let Division::Under(divided) = &mut tables.division else {
+            rebuild.signatures(chunk);
+            return Ok(fed);
+        };
+        let stored = divided.signatures(rebuild, chunk, (stride, self.docs));
+        Ok(fed + self.stored(stored))
     }
 
     fn feed_keys(&mut self, from: u32) -> Result<usize> {
@@ -302,8 +396,14 @@ impl Builder {
             let key_bytes = usize::from(u16_of(document));
             tables.hashes.push(key_hash(&document[2..2 + key_bytes], self.shape.key_seed));
         }
-        tables.rebuild.as_mut().expect("tables are being rebuilt").keys(&tables.hashes);
-        Ok(chunk.len() + 4 * starts.len())
+        let rebuild = tables.rebuild.as_mut().expect("tables are being rebuilt");
+        let (hashes, fed) = (&tables.hashes, chunk.len() + 4 * starts.len());
+        let Division::Under(divided) = &mut tables.division else {
+            rebuild.keys(hashes);
+            return Ok(fed);
+        };
+        let stored = divided.keys(rebuild, hashes, self.docs);
+        Ok(fed + self.stored(stored))
     }
 
     /// Start offsets of some documents from `from` on in their section, and the end of the last.

@@ -10,6 +10,7 @@ mod cover;
 #[cfg(test)]
 mod damage_tests;
 mod dead;
+mod divided;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod forge;
 mod header_footer;

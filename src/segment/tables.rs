@@ -3,10 +3,13 @@
 //! No I/O: [`Rebuild`] tells which input it needs, takes this input, and returns finished runs of
 //! entries. The builder writes the runs; `verify` compares them with the file.
 
+mod partitions;
+
 use super::Shape;
 use crate::format::blocks::groups_of;
 use crate::format::bytes::index;
 pub(super) use nearkin_sketch::engine::{band_key, key_hash};
+pub(crate) use partitions::Partitions;
 use std::ops::Range;
 
 /// The group and fingerprint of a key: bits 64 and up, and bits 48 to 63, of the product key x
@@ -103,8 +106,9 @@ const SLICE_BITS: u32 = small!(tables::SLICE_BITS, 9);
 /// documents collects the entries of as many slices as fit in memory, of one table or of several.
 /// Then the slices are sorted one by one, each within the cache: its entries are scattered into
 /// parts, and each part is sorted. Every entry is collected once. So the number of passes is the
-/// number of all entries divided by the number that fit in memory. (A slice is never divided: a
-/// crowd of documents that share a band takes 8 bytes per document, whatever the memory bound is.)
+/// number of all entries divided by the number that fit in memory; if that is large, see
+/// [`Partitions`]. (A slice is never divided: a crowd of documents that share a band takes 8 bytes
+/// per document, whatever the memory bound is.)
 ///
 /// A *part* is the entries of a group whose fingerprints begin with the same bits. A part has so
 /// few entries that sorting it costs little.
@@ -119,6 +123,8 @@ pub(crate) struct Rebuild {
     signature_bytes: usize,
     /// Number of entries that fit in memory.
     entries_max: usize,
+    /// Maximum number of slices per pass.
+    slices_max: usize,
     stage: Stage,
     /// Ordinal of the next document to feed.
     ordinal: u32,
@@ -160,6 +166,7 @@ impl Rebuild {
             band_bytes: shape.band_bytes,
             signature_bytes: shape.signature_bytes,
             entries_max: memory_bytes / 8,
+            slices_max: usize::MAX,
             stage: Stage::Collect,
             ordinal: 0,
             pass: 0..0,
@@ -244,9 +251,14 @@ impl Rebuild {
         assert!(self.ordinal <= self.docs, "more documents were fed than the segment has");
         if self.ordinal == self.docs {
             self.ordinal = 0;
-            self.stage = Stage::Emit;
-            self.sort_slice();
+            self.begin_output();
         }
+    }
+
+    /// Begins to return what this pass has collected.
+    fn begin_output(&mut self) {
+        self.stage = Stage::Emit;
+        self.sort_slice();
     }
 
     /// Starts a pass at the next slice.
@@ -262,7 +274,7 @@ impl Rebuild {
         // With some room to spare, because the sizes of slices vary by chance.
         let expected = index(self.docs) / self.slices;
         let slice_entries = expected + expected / 16 + 64;
-        let fit = (self.entries_max / slice_entries).clamp(1, left);
+        let fit = (self.entries_max / slice_entries).clamp(1, left.min(self.slices_max));
         self.pass = self.slice..self.slice + fit;
         self.stage = Stage::Collect;
         // Frees the memory of slices that became too large.
@@ -359,69 +371,4 @@ impl Rebuild {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tests::{Random, shape};
-    use super::*;
-
-    /// The directory, fingerprints and ordinals of a table by the definition of the format.
-    fn by_definition(keys: &[u64], groups: u32) -> [Vec<u8>; 3] {
-        let entry = |(ordinal, key): (u32, &u64)| {
-            let product = u128::from(*key) * u128::from(groups);
-            let part = |bits: u128| u32::try_from(bits & 0xffff_ffff).expect("32 bits");
-            (part(product >> 64), part(product >> 48 & 0xffff), ordinal)
-        };
-        let mut entries: Vec<(u32, u32, u32)> = (0..).zip(keys).map(entry).collect();
-        entries.sort_unstable();
-        let begins = (0..=groups).map(|group| {
-            let before = entries.partition_point(|entry| entry.0 < group);
-            u32::try_from(before).expect("few").to_le_bytes()
-        });
-        [
-            begins.flatten().collect(),
-            entries.iter().flat_map(|entry| entry.1.to_le_bytes()[..2].to_vec()).collect(),
-            entries.iter().flat_map(|entry| entry.2.to_le_bytes()).collect(),
-        ]
-    }
-
-    /// Computes with `Rebuild` and limited memory what `by_definition` returns, for both tables of
-    /// an index with one band. Checks the positions of the runs.
-    fn computed(mut rebuild: Rebuild, signatures: &[u8], hashes: &[u64]) -> [[Vec<u8>; 3]; 2] {
-        let mut out: [[Vec<u8>; 3]; 2] = Default::default();
-        let mut run = Run::default();
-        loop {
-            match rebuild.need() {
-                Need::Signatures { from } => rebuild.signatures(&signatures[8 * index(from)..]),
-                Need::Keys { from } => rebuild.keys(&hashes[index(from)..]),
-                Need::Emit => {
-                    rebuild.emit(&mut run);
-                    let [directory, fingerprints, ordinals] = &mut out[index(run.table)];
-                    assert_eq!(directory.len(), 4 * index(run.first_group));
-                    assert_eq!(ordinals.len(), 4 * index(run.first_entry));
-                    directory.extend_from_slice(&run.directory);
-                    fingerprints.extend_from_slice(&run.fingerprints);
-                    ordinals.extend_from_slice(&run.ordinals);
-                }
-                Need::Done => return out,
-            }
-        }
-    }
-
-    #[test]
-    fn tables_are_those_of_the_definition_whatever_the_memory() {
-        let mut random = Random(3);
-        for docs in [1, 19, 20, 63, 64, 127, 128, 129, 1000, 20_000_u32] {
-            // A third of the documents get the value 0, so they share a bucket (a crowd).
-            let value = |random: &mut Random| random.next() * u64::from(random.below(3) > 0);
-            let signatures: Vec<u8> =
-                (0..docs).flat_map(|_| value(&mut random).to_le_bytes()).collect();
-            let hashes: Vec<u64> = (0..docs).map(|_| value(&mut random)).collect();
-            let keys: Vec<u64> = signatures.chunks(8).map(band_key).collect();
-            let groups = groups_of(docs);
-            let expected = [by_definition(&keys, groups), by_definition(&hashes, groups)];
-            for memory in [0, 600, 3_000, 50_000, 1 << 20] {
-                let rebuild = Rebuild::new(&shape(8, 8), docs, memory);
-                assert!(computed(rebuild, &signatures, &hashes) == expected);
-            }
-        }
-    }
-}
+mod tests;

@@ -106,6 +106,10 @@ impl Storage for Guarded {
         self.storage().map(|storage| storage.counters()).unwrap_or_default()
     }
 
+    fn is_in_memory(&self) -> bool {
+        self.storage().is_ok_and(|storage| storage.is_in_memory())
+    }
+
     fn is_temporary(&self) -> bool {
         self.storage().is_ok_and(|storage| storage.is_temporary())
     }

@@ -189,6 +189,10 @@ impl Storage for Memory {
         Counters::default()
     }
 
+    fn is_in_memory(&self) -> bool {
+        true
+    }
+
     fn is_temporary(&self) -> bool {
         true
     }

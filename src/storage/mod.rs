@@ -124,6 +124,10 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn is_temporary(&self) -> bool {
         false
     }
+    /// Whether new files lie in memory.
+    fn is_in_memory(&self) -> bool {
+        false
+    }
     /// Maps a published file and drops the map: fails if the file system does not support maps.
     fn check_map(&self, _path: &Path) -> io::Result<()> {
         Ok(())

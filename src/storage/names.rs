@@ -25,6 +25,8 @@ impl Ending {
 
 /// Extension of a temporary file, before it is published.
 pub(crate) const TMP: &str = "tmp";
+/// What stands before it for the entries of a segment's tables, while they are sorted.
+const ENTRIES: &str = "entries";
 /// Extension of the commit mark of a catalog.
 const COMMIT_MARK: &str = "commit";
 
@@ -106,6 +108,11 @@ pub(crate) fn tmp_of(path: &Path) -> PathBuf {
     with_ending(path, TMP)
 }
 
+/// Temporary path of the entries of a segment's tables.
+pub(crate) fn entries_tmp_of(segment: &Path) -> PathBuf {
+    tmp_of(&with_ending(segment, ENTRIES))
+}
+
 /// The mark beside a catalog whose name may not be durable yet.
 pub(crate) fn commit_mark_of(catalog: &Path) -> PathBuf {
     with_ending(catalog, COMMIT_MARK)
@@ -123,7 +130,9 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
         let root = [CATALOG, PARAMETERS].contains(&whole);
-        ending == TMP && (root || parse(whole).is_some())
+        let of = whole.strip_suffix(ENTRIES).and_then(|whole| whole.strip_suffix('.'));
+        let is_of_segment = of.and_then(parse).is_some_and(|(_, ending)| ending == Ending::Segment);
+        ending == TMP && (root || is_of_segment || parse(whole).is_some())
             || ending == COMMIT_MARK && whole == CATALOG
     })
 }
@@ -179,9 +188,20 @@ mod tests {
             assert_eq!(parse(name), None, "{name}");
         }
         assert!(is_tmp("catalog.redb.tmp") && is_tmp("catalog.redb.commit"));
-        for name in
-            ["notes.tmp", "notes.commit", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"]
-        {
+        let entries = entries_tmp_of(&names.numbered(7, Ending::Segment));
+        assert!(entries.ends_with("segments/0000000007.seg.entries.tmp"), "{entries:?}");
+        assert!(is_tmp("0000000007.seg.entries.tmp"));
+        for name in [
+            "notes.tmp",
+            "notes.commit",
+            "tmp",
+            ".tmp",
+            "7.seg.tmp",
+            "0000000007.seg.tmp.tmp",
+            "0000000007.wal.entries.tmp",
+            "0000000007.segentries.tmp",
+            "entries.tmp",
+        ] {
             assert!(!is_tmp(name), "{name}");
         }
     }

@@ -181,6 +181,10 @@ impl Storage for ScratchStorage {
         self.disk.counters()
     }
 
+    fn is_in_memory(&self) -> bool {
+        !self.is_on_disk()
+    }
+
     fn is_temporary(&self) -> bool {
         true
     }

@@ -112,6 +112,7 @@ table! {
         ENTRIES_TOGETHER: usize = 4;
     }
     merging {
+        RELEASED_BYTES: usize = 5_000;
         DOCS_PER_HOLD: usize = 4;
         RUN_DOCS_MAX: u32 = 4;
     }
@@ -129,6 +130,14 @@ table! {
     parallel_tables {
         DOCS_MIN: usize = 32;
         FED_DOCS_MAX: u32 = 7;
+    }
+    partitions {
+        PARTITIONS_MAX: usize = 7;
+        PARTS_OF_PASS: usize = 1024;
+        PASSES_MIN: usize = 1;
+        SLICES_MAX: usize = 3;
+        STORED_MAX: usize = 100;
+        STORED_MIN: usize = 50;
     }
     plan {
         KEPT_BYTES_MAX: usize = 1 << 20;

@@ -240,6 +240,11 @@ impl Options {
 
     /// Memory that a merge may use to build bucket tables, in bytes. Default 64 MiB. A compaction
     /// additionally buffers up to 10 MiB of its output.
+    ///
+    /// A merge of so many documents that it would read all signatures twelve times and more (6
+    /// million with the default and 17 bands) sorts on the disk instead: 8 bytes for each document
+    /// and table, in a file without a name that is gone when the merge ends. If the disk has no
+    /// room for it, the merge reads the signatures that often.
     #[must_use]
     pub fn merge_bytes_max(mut self, bytes: usize) -> Self {
         self.merge_bytes_max = bytes;
