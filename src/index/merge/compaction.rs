@@ -290,7 +290,7 @@ fn advance(core: &Core, slot: &mut Option<Compaction>) -> Result<bool> {
     let result = commit::refuse_if_stopped(core).and_then(|()| match &mut compaction.merge {
         Some(merge) if !is_merged => {
             let stepped = merge.step(core.options.step_bytes);
-            if !core.options.keep_mapped {
+            if !core.options.keep_mapped && merge.is_release_due() {
                 for input in &compaction.inputs {
                     input.live.segment.release();
                 }

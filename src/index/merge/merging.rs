@@ -17,6 +17,9 @@ use std::ops::Range;
 const DOCS_PER_HOLD: usize = small!(merging::DOCS_PER_HOLD, 256);
 /// Maximum number of signatures that are copied at once.
 const RUN_DOCS_MAX: u32 = small!(merging::RUN_DOCS_MAX, 8192);
+/// Number of copied bytes after which the pages of the inputs are released. Queries use the same
+/// pages and map them again, so that this must not happen often.
+const RELEASED_BYTES: usize = small!(merging::RELEASED_BYTES, 64 << 20);
 
 impl Input {
     /// The number of positions to visit: indices into `live` for a memtable, ordinals for a
@@ -41,7 +44,7 @@ impl Merge {
     /// Starts a merge of inputs with at least one live document. `builder` expects as many
     /// documents as the inputs contribute.
     pub(crate) fn begin(builder: Builder, inputs: Vec<Input>) -> Self {
-        Self { inputs, builder, input: 0, position: 0 }
+        Self { inputs, builder, input: 0, position: 0, unreleased: 0 }
     }
 
     /// Does about `budget` bytes of work. Returns true if everything is done but `finish`.
@@ -63,6 +66,7 @@ impl Merge {
             let (phase, input) = (self.builder.phase(), &self.inputs[self.input]);
             let moved = copy(&mut self.builder, phase, input, &mut self.position, left)?;
             left = left.saturating_sub(moved);
+            self.unreleased += moved;
             if self.builder.phase() != phase {
                 (self.input, self.position) = (0, 0);
             } else if self.position == input.positions() {
@@ -70,6 +74,17 @@ impl Merge {
             }
         }
         Ok(Some(left))
+    }
+
+    /// Whether so much was copied, or all that there is, that the mapped pages of the inputs are to
+    /// be released. Tables are built without the inputs.
+    pub(crate) fn is_release_due(&mut self) -> bool {
+        let is_copied = self.builder.phase() == BuildPhase::Tables;
+        let is_due = self.unreleased >= RELEASED_BYTES || is_copied && self.unreleased > 0;
+        if is_due {
+            self.unreleased = 0;
+        }
+        is_due
     }
 
     /// Publishes the segment.

@@ -43,6 +43,8 @@ pub(crate) struct Merge {
     /// The input being copied, and the position in it.
     pub(in crate::index) input: usize,
     pub(in crate::index) position: usize,
+    /// Bytes that were copied since the pages of the inputs were last released.
+    pub(in crate::index) unreleased: usize,
 }
 
 /// An input of a merge.
