@@ -141,7 +141,8 @@ def dedup(
     A warning says how many rows were kept for that, unless ``guard`` says what to do: ``"rare"`` (the
     default), ``"numbers"`` (only the first of the two), ``"agree"`` (any other number; the default with shingles
     of up to four characters, as the presets "short" and "records" have), or ``"none"``. The estimate, sets and
-    ``contained`` have no guard.
+    ``contained`` have no guard. Of the documents of ``against`` it sees numbers alone, with ``exact=True`` and
+    ``fetch``; without, the estimate drops forms, too.
 
     ``annotate=True`` drops nothing. It adds the columns ``kept``, ``cluster``, ``cluster_size``,
     ``duplicate_of`` and ``similarity``, with ``against`` also ``index_key``. If shingles decided, it

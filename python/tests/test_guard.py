@@ -183,6 +183,19 @@ def test_rows_of_an_index_are_judged_by_the_estimate(tmp_path):
             assert (row.shared is not None) == (row.duplicate_of is not None or row.apart is not None)
 
 
+def test_numbers_set_a_row_apart_from_a_document_of_an_index(tmp_path):
+    body = "we send you these goods with many thanks and ask you to pay soon"
+    stored = {f"old{n}": f"Invoice {n} over {n * 3 + 7} euros. {body}" for n in range(100, 120)}
+    rows = [stored["old105"], f"Invoice 900 over 2707 euros. {body}", f"Invoice 107 over 328 euros. {body} soon"]
+    with nk.Index(tmp_path / "ix", nk.Params(threshold=0.5, shingles="words:1")) as ix:
+        ix.add(list(stored), list(stored.values()))
+        how = {"against": ix, "exact": True, "fetch": stored.get}
+        with pytest.warns(UserWarning, match="1 row differs in numbers from a document of `against`"):
+            assert nk.dedup(rows, **how) == rows[1:2]
+        assert nk.dedup(rows, guard="numbers", **how) == rows[1:2]
+        assert nk.dedup(rows, guard="none", **how) == []
+
+
 def test_options_that_do_nothing_are_refused():
     texts = [made_text(1), made_text(2)]
     signatures = nk.Sketcher(nk.Params()).texts(texts)

@@ -2,7 +2,7 @@
 
 use super::{cancelled, refuse_partial};
 use crate::{
-    Alike, Conditions, Duplicate, Error, Fetch, Key, Original, Result, Signature, Snapshot,
+    Alike, Conditions, Duplicate, Error, Fetch, Guard, Key, Original, Result, Signature, Snapshot,
 };
 
 /// Drops documents that are similar to a document of an index. The index is not changed.
@@ -39,6 +39,7 @@ use crate::{
 pub struct Against {
     snapshot: Snapshot,
     alike: Alike,
+    guard: Guard,
     /// Only how a search is stopped.
     stopping: Conditions<'static>,
 }
@@ -49,6 +50,9 @@ pub struct Against {
 pub struct Verified {
     /// The most similar document of the index, if one is similar enough.
     pub duplicate: Option<Duplicate<Key<'static>>>,
+    /// The most similar of those documents of the index that only the guard sets apart. If there
+    /// is a duplicate, the search may end before it is found.
+    pub apart: Option<Duplicate<Key<'static>>>,
     /// Number of candidates that could not be compared: `fetch` has no document, or one that
     /// differs from the indexed one. Nothing is dropped for such a candidate.
     pub unread: u32,
@@ -65,7 +69,26 @@ impl Against {
             return Err(Error::invalid("documents are compared with an index of documents"));
         }
         let alike = alike.into().check()?;
-        Ok(Self { snapshot: snapshot.clone(), alike, stopping: Conditions::default() })
+        let (snapshot, guard) = (snapshot.clone(), Guard::None);
+        Ok(Self { snapshot, alike, guard, stopping: Conditions::default() })
+    }
+
+    /// Keeps a document that the guard sets apart from a similar one of the index, unless another
+    /// one of the index is similar and not set apart. Only [`Against::find_exactly`] does so, and
+    /// only with documents that have their details
+    /// ([`Sketcher::detailed_text`](crate::Sketcher::detailed_text)), on both sides.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid`: [`Guard::Rare`], because single documents do not tell which words are rare.
+    pub fn guard(self, guard: Guard) -> Result<Self> {
+        if guard == Guard::Rare {
+            return Err(Error::invalid(
+                "a document is compared with single ones of the index, which do not tell what is \
+                 rare: use Guard::Numbers",
+            ));
+        }
+        Ok(Self { guard, ..self })
     }
 
     /// Ends a call with `Cancelled` as soon as this returns true. It is called as often as that of
@@ -107,7 +130,7 @@ impl Against {
         let conditions = self.stopping.clone().alike(self.alike.for_verification());
         let answer = self.snapshot.query(document.signature()).conditions(conditions).run()?;
         refuse_partial(std::slice::from_ref(&answer))?;
-        let mut verified = Verified { duplicate: None, unread: 0 };
+        let mut verified = Verified { duplicate: None, apart: None, unread: 0 };
         let mut alike = self.alike;
         for found in answer.matches {
             if self.stopping.stop.is_due() {
@@ -119,7 +142,11 @@ impl Against {
             };
             let Some(overlap) = alike.overlap(document, &other) else { continue };
             let reason = Duplicate::between(Key::from(found.key), overlap, (document, &other));
-            if reason.is_better_than(verified.duplicate.as_ref()) {
+            if self.guard.parts_by_numbers(document, &other) {
+                if reason.is_better_than(verified.apart.as_ref()) {
+                    verified.apart = Some(reason);
+                }
+            } else if reason.is_better_than(verified.duplicate.as_ref()) {
                 alike = reason.or_better(self.alike);
                 let is_whole = reason.is_whole();
                 verified.duplicate = Some(reason);

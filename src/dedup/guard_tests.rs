@@ -304,6 +304,75 @@ fn an_edited_form_is_a_copy_of_its_own_original() {
     assert!(found[60..].iter().copied().eq((0..60).step_by(4).map(Some)), "{found:?}");
 }
 
+/// Words without numbers, in order, and the words with a digit.
+fn parts(text: &str) -> (Vec<&str>, Vec<&str>) {
+    text.split(' ').partition(|word| !word.contains(|letter: char| letter.is_ascii_digit()))
+}
+
+#[test]
+fn beside_an_index_only_numbers_set_apart() {
+    let mut random = Random(64);
+    let bodies: Vec<_> = (0..5).map(|_| text(&mut random, 40)).collect();
+    let mut form = |edits: usize| {
+        let body = edited(&bodies[random.below(5)], edits, &mut random);
+        format!("{body} number {} sum {}", random.below(9), random.below(4))
+    };
+    let archived: Vec<_> = (0..60).map(|_| form(0)).collect();
+    let incoming: Vec<_> = (0..80).map(|at| form(at % 3)).collect();
+    let params = Params::for_threshold(0.6).shingles(Shingles::Words(1)).build().unwrap();
+    let sketcher = Sketcher::new(&params);
+    let made = |text: &String| sketcher.detailed_text(text).unwrap();
+    let archive = crate::Index::temporary(&params, crate::Options::default()).unwrap();
+    for (key, text) in (0_u64..).zip(&archived) {
+        archive.insert(key, made(text).signature()).unwrap();
+    }
+    let refused = Against::new(&archive.snapshot(), 0.6).unwrap().guard(Guard::Rare);
+    assert!(refused.unwrap_err().to_string().contains("Guard::Numbers"));
+    let mut seen = BTreeMap::new();
+    for guard in [Guard::None, Guard::Numbers, Guard::Agree] {
+        let against = Against::new(&archive.snapshot(), 0.6).unwrap().guard(guard).unwrap();
+        for one in &incoming {
+            let mut best = [None, None];
+            for (key, other) in (0_u64..).zip(&archived) {
+                let similarity = sketcher.detailed_text(one).unwrap().similarity(&made(other));
+                let ((words, numbers), (others, other_numbers)) = (parts(one), parts(other));
+                let sorted = |some: &[&str]| {
+                    let mut some = some.to_vec();
+                    some.sort_unstable();
+                    some.join(" ")
+                };
+                let is_apart = match guard {
+                    Guard::Numbers => words == others && numbers != other_numbers,
+                    Guard::Agree => sorted(&numbers) != sorted(&other_numbers),
+                    _ => false,
+                };
+                let best = &mut best[usize::from(is_apart)];
+                if similarity >= 0.6 && best.is_none_or(|(_, most)| similarity > most) {
+                    *best = Some((key, similarity));
+                }
+            }
+            let fetch = &mut |key: &[u8]| {
+                let at = u64::from_be_bytes(key.try_into().unwrap());
+                Ok(Some(made(&archived[usize::try_from(at).unwrap()])))
+            };
+            let found = against.find_exactly(&made(one), fetch).unwrap();
+            let pair = |one: Option<crate::Duplicate<crate::Key<'static>>>| {
+                one.map(|one| (one.of.as_u64().unwrap(), one.similarity))
+            };
+            assert_eq!(pair(found.duplicate), best[0], "{guard:?} {one}");
+            // What sets apart is of interest only where nothing else is similar.
+            if best[0].is_none() {
+                assert_eq!(pair(found.apart), best[1], "{guard:?} {one}");
+                *seen.entry(format!("{guard:?}")).or_insert(0) += usize::from(best[1].is_some());
+            }
+        }
+    }
+    assert!(
+        seen["Numbers"] >= 5 && seen["Agree"] >= 5 && seen.get("None").is_none_or(|n| *n == 0),
+        "{seen:?}"
+    );
+}
+
 #[test]
 fn a_guard_has_a_name_and_others_are_refused() {
     let guards = ["none", "numbers", "rare", "agree"].map(|name| name.parse::<Guard>().unwrap());

@@ -98,12 +98,12 @@ pub(crate) struct Dedup {
     ///
     /// Similar lines are often forms filled in: invoices, letters, files under one licence. A line
     /// is kept if it and its duplicate differ in nothing but numbers, or if both have rare words
-    /// for themselves alone.
+    /// for themselves alone. Beside documents of --index only numbers count, and only with --exact.
     #[arg(long, value_name = "WHAT", value_parser = guard())]
     pub(crate) guard: Option<Guard>,
 
-    /// File for the lines that --guard kept, with what sets each apart from the line it is similar
-    /// to
+    /// File for the lines that --guard kept beside another line, with what sets each apart from the
+    /// line it is similar to
     #[arg(long, value_name = "FILE")]
     pub(crate) apart: Option<PathBuf>,
 

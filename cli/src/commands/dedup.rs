@@ -47,6 +47,7 @@ use std::io::{self, Read as _};
 use serde::Serialize;
 
 use crate::args::Dedup;
+use nearkin::Guard;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::repetitive;
@@ -83,12 +84,7 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     overwrite::publish(&request, &work.state.finished)?;
     let counts = work.finish()?;
     note_apart(&counts);
-    if counts.dropped_for_index > 0 && request.is_guarded() {
-        output::note(
-            "lines that are similar to a document of the index were dropped without a look at \
-             numbers and rare words: --guard does nothing there",
-        );
-    }
+    note_of_index(&counts, &request);
     repetitive::advise(counts.repetitive, &request.params);
     if counts.unread > 0 {
         output::note(format!(
@@ -117,6 +113,34 @@ fn note_apart(counts: &DedupCounts) {
             grouped(apart)
         ));
     }
+}
+
+/// Says what the guard kept beside documents of the index, and where it cannot look.
+fn note_of_index(counts: &DedupCounts, request: &Request<'_>) {
+    if counts.apart_from_index > 0 {
+        let one = counts.apart_from_index == 1;
+        output::note(format!(
+            "{} {} in numbers from a document of the index: not dropped for it; --guard none \
+             drops {}",
+            grouped(counts.apart_from_index),
+            if one { "line differs" } else { "lines differ" },
+            if one { "it" } else { "them" },
+        ));
+    }
+    if counts.dropped_for_index == 0 || !request.is_guarded() {
+        return;
+    }
+    if request.reads_again() && request.guard != Guard::Rare {
+        return;
+    }
+    output::note(if request.reads_again() {
+        "lines that are similar to a document of the index were dropped without a look at rare \
+         words, which only the lines of one run are counted for"
+    } else {
+        "lines that are similar to a document of the index were dropped without a look at numbers \
+         and rare words: the guard needs the texts of the index; --exact reads them again (--from \
+         FILE names their file), and looks at numbers"
+    });
 }
 
 /// Copies the finished output to stdout; nothing else is printed there.
@@ -211,6 +235,9 @@ struct SummaryObject<'a> {
     dropped_without: Option<u64>,
     /// Among those kept: lines that differ from a kept one only in numbers, or in what is rare.
     kept_apart: u64,
+    /// Lines not dropped for a document of the index, from which they differ only in numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    apart_from_index: Option<u64>,
     blank: u64,
     skipped: u64,
     repetitive: u64,
@@ -234,6 +261,7 @@ fn report(counts: &DedupCounts, request: &Request<'_>, output: &mut Output) -> R
             dropped_for_index,
             dropped_without: request.without.as_ref().map(|_| counts.dropped_without),
             kept_apart: counts.apart_in_numbers + counts.apart_in_rare,
+            apart_from_index: request.reads_again().then_some(counts.apart_from_index),
             blank: counts.blank,
             skipped,
             repetitive: counts.repetitive,

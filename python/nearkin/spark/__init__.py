@@ -220,7 +220,8 @@ def dedup(
     ``nearkin.dedup``: forms that are filled in anew (``"rare"``, the default), those with other
     numbers, or none (``"none"``). A warning says how many rows were kept for that, unless ``guard`` is
     given. One task judges all rows that were dropped for one with other shingles. The estimate, sets
-    and ``contained`` have no guard.
+    and ``contained`` have no guard, nor have rows that are similar to a document of ``against``
+    (``nearkin.dedup`` looks at their numbers, with ``exact=True``).
 
     The bands are chosen for ``threshold`` and ``contained``, as ``nearkin.dedup`` chooses them.
     """

@@ -82,6 +82,10 @@ impl<'py> How<'py> {
         }
     }
 
+    pub(crate) fn is_guard_given(&self) -> bool {
+        self.guard.is_some()
+    }
+
     /// What a row may differ in without being dropped. Sets have no words, the estimate has no
     /// texts, and a part differs from the whole by what only the whole has: there, nothing is
     /// guarded.

@@ -52,8 +52,6 @@ pub(crate) struct Work<'a> {
     pub(crate) order: &'a [usize],
     pub(crate) alike: Alike,
     pub(crate) threads: usize,
-    /// The index of `against`, and how its documents are fetched.
-    pub(crate) against: Option<(&'a Snapshot, &'a Originals)>,
     pub(crate) fates: &'a mut [Fate],
     pub(crate) done: Report<'a>,
 }
@@ -62,9 +60,6 @@ impl Work<'_> {
     /// Decides all rows by their shingles.
     pub(crate) fn run_exactly(&mut self, py: Python<'_>, make: &Make<'_>) -> PyResult<()> {
         let Self { kept, order, alike, threads, .. } = *self;
-        if let Some((snapshot, originals)) = self.against {
-            self.against_exactly(py, snapshot, originals, make)?;
-        }
         let mut dedup = engine(py, || Dedup::new(kept, alike))?.cancel_if(is_interrupted);
         for begin in (0..order.len()).step_by(ROWS) {
             let ranks = begin..order.len().min(begin + ROWS);
@@ -74,45 +69,57 @@ impl Work<'_> {
         }
         Ok(())
     }
+}
 
-    /// Drops rows that duplicate a document of the index, by their shingles.
-    fn against_exactly(
-        &mut self,
-        py: Python<'_>,
-        snapshot: &Snapshot,
-        originals: &Originals,
-        make: &Make<'_>,
-    ) -> PyResult<()> {
-        let alike = self.alike;
-        let against = engine(py, || Against::new(snapshot, alike))?.cancel_if(is_interrupted);
-        let mut unread = 0;
-        for (row, fate) in self.fates.iter_mut().enumerate() {
-            let Some(document) = engine(py, || make(row))? else { continue };
-            let mut raised = None;
-            let verified = engine(py, || {
-                let fetch =
-                    &mut |key: &[u8]| Python::attach(|py| originals.fetch(py, key, &mut raised));
-                against.find_exactly(&document, fetch)
-            });
-            let verified = raised.map_or(verified, Err)?;
-            unread += verified.unread;
-            if let Some(found) = verified.duplicate {
-                let reason = Reason::from_duplicate(&found);
-                *fate = Fate::InIndex(found.of.into_vec(), reason);
-            }
-            if row % 256 == 0 {
-                py.check_signals()?;
-            }
+/// Drops rows that duplicate a document of the index, by their shingles.
+fn against_exactly(
+    py: Python<'_>,
+    (snapshot, originals): (&Snapshot, &Originals),
+    alike: Alike,
+    make: &Make<'_>,
+    fates: &mut [Fate],
+) -> PyResult<()> {
+    let guard = originals.guard;
+    let against = engine(py, || Against::new(snapshot, alike)?.guard(guard))?;
+    let against = against.cancel_if(is_interrupted);
+    let (mut unread, mut apart) = (0, 0);
+    for (row, fate) in fates.iter_mut().enumerate() {
+        let Some(document) = engine(py, || make(row))? else { continue };
+        let mut raised = None;
+        let verified = engine(py, || {
+            let fetch =
+                &mut |key: &[u8]| Python::attach(|py| originals.fetch(py, key, &mut raised));
+            against.find_exactly(&document, fetch)
+        });
+        let verified = raised.map_or(verified, Err)?;
+        unread += verified.unread;
+        apart += u32::from(verified.duplicate.is_none() && verified.apart.is_some());
+        if let Some(found) = verified.duplicate {
+            let reason = Reason::from_duplicate(&found);
+            *fate = Fate::InIndex(found.of.into_vec(), reason);
         }
-        if unread > 0 {
-            let message = format!(
-                "{unread} candidates of `against` could not be compared: fetch has no document, or \
-                 one that has changed since it was indexed; nothing was dropped for them"
-            );
-            call_method(py.import("warnings")?.as_any(), "warn", (message,))?;
+        if row % 256 == 0 {
+            py.check_signals()?;
         }
-        Ok(())
     }
+    let warn = |message: String| {
+        call_method(py.import("warnings")?.as_any(), "warn", (message,)).map(|_| ())
+    };
+    if unread > 0 {
+        warn(format!(
+            "{unread} candidates of `against` could not be compared: fetch has no document, or \
+             one that has changed since it was indexed; nothing was dropped for them"
+        ))?;
+    }
+    if apart > 0 && originals.warns {
+        warn(format!(
+            "{apart} {} in numbers from a document of `against`: not dropped for it; \
+             guard='none' drops such rows, guard='{}' keeps them without this warning",
+            if apart == 1 { "row differs" } else { "rows differ" },
+            if guard == Guard::Agree { "agree" } else { "numbers" },
+        ))?;
+    }
+    Ok(())
 }
 
 /// Decides the rows of a range of ranks by their shingles.
@@ -178,9 +185,16 @@ fn decide_by_preference(
         if let Some(snapshot) = against {
             check_same(py, snapshot, params)?;
         }
+        if let Some(against) = against.zip(originals) {
+            let work = |make: &Make<'_>| against_exactly(py, against, alike, make, &mut fates);
+            if against.1.guard == Guard::None {
+                with_originals(documents, &sketcher, 0..documents.len(), work)?;
+            } else {
+                with_detailed(documents, &sketcher, work)?;
+            }
+        }
         let (order, fates, done) = (&*order, &mut *fates, &mut done);
-        let against = against.zip(originals);
-        let mut work = Work { kept, order, alike, threads, against, fates, done };
+        let mut work = Work { kept, order, alike, threads, fates, done };
         let rows = 0..documents.len();
         with_originals(documents, &sketcher, rows, |make| work.run_exactly(py, make))?;
     } else {
@@ -247,7 +261,9 @@ pub(crate) fn decide_rows<'py>(
     let rows = documents.len();
     let mut done = |done: usize| report(py, callback.as_ref(), done as u64, rows as u64);
     let kept = engine(py, || kept_index(&folder, &params))?;
-    let originals = how.fetch.take().map(|fetch| Originals::new(fetch.unbind(), keys, &params));
+    let originals = how.fetch.take().map(|fetch| {
+        Originals::new(fetch.unbind(), keys, &params).guarded(guard, how.is_guard_given())
+    });
     let sieve = Sieve {
         params: &params,
         kept: &kept,

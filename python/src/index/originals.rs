@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use nearkin::{Admission, Error, ErrorKind, Newcomer, Original, Params, Sketcher};
+use nearkin::{Admission, Error, ErrorKind, Guard, Newcomer, Original, Params, Sketcher};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
@@ -18,11 +18,23 @@ pub(crate) struct Originals {
     keys: KeyType,
     params: Params,
     sketcher: Sketcher,
+    /// What may set a row apart from such a document.
+    pub(crate) guard: Guard,
+    /// Whether to warn of what the guard keeps.
+    pub(crate) warns: bool,
 }
 
 impl Originals {
     pub(crate) fn new(fetch: Py<PyAny>, keys: KeyType, params: &Params) -> Self {
-        Self { fetch, keys, params: params.clone(), sketcher: Sketcher::new(params) }
+        let (params, sketcher) = (params.clone(), Sketcher::new(params));
+        Self { fetch, keys, params, sketcher, guard: Guard::None, warns: false }
+    }
+
+    /// Texts have their details, which can set them apart. Single documents do not tell what is
+    /// rare. Warns of what is kept, unless the guard was asked for.
+    pub(crate) fn guarded(self, guard: Guard, is_asked_for: bool) -> Self {
+        let guard = if guard == Guard::Rare { Guard::Numbers } else { guard };
+        Self { guard, warns: !is_asked_for, ..self }
     }
 
     /// The document of a key. An exception is stored in `raised`, and ends the caller's call.
@@ -57,7 +69,11 @@ impl Originals {
 
     fn fetched(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Original>> {
         let document = call(self.fetch.bind(py), (self.keys.show(py, key)?,))?;
-        original(py, &document, &self.sketcher, &self.params)
+        let of_text = match self.guard {
+            Guard::None => Sketcher::original_text,
+            _ => Sketcher::detailed_text,
+        };
+        original(py, &document, (&self.sketcher, of_text), &self.params)
     }
 }
 
@@ -82,7 +98,7 @@ pub(crate) fn similarity(
         None => engine(py, || usual.shingles(nearkin::Shingles::Items).build())?,
     };
     let sketcher = Sketcher::new(&params);
-    let made = |document| original(py, document, &sketcher, &params);
+    let made = |document| original(py, document, (&sketcher, Sketcher::original_text), &params);
     match (made(a)?, made(b)?) {
         (Some(a), Some(b)) => Ok(a.similarity(&b)),
         _ => Err(raise(py, "EmptyError", "a document without content is like no other")),
@@ -94,12 +110,12 @@ pub(crate) fn similarity(
 fn original(
     py: Python<'_>,
     document: &Bound<'_, PyAny>,
-    sketcher: &Sketcher,
+    how: (&Sketcher, OfText),
     params: &Params,
 ) -> PyResult<Option<Original>> {
     let column = PyList::new(py, [document])?;
     let documents = Documents::new(column.as_any(), params)?;
-    with_originals(&documents, sketcher, 0..1, |make| engine(py, || make(0)))
+    with_made(&documents, how, 0..1, |make| engine(py, || make(0)))
 }
 
 /// Makes the document of a row for exact comparison; `None` if the row is null or has nothing to

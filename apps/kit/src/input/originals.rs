@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use nearkin::{Exact, Original, Overlap, Signature, SimilarityText, Snapshot};
+use nearkin::{Details, Exact, Original, Overlap, Signature, SimilarityText, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::content::Reading;
@@ -33,8 +33,8 @@ use nearkin_input::raw::{self, Origin, Raw, Reason, Skipped};
 use nearkin_input::records::Records;
 use nearkin_input::source::{self, RowOptions};
 
-/// Maximum number of cached documents, and of their shingles. The cache helps because pairs name
-/// the same documents repeatedly.
+/// Maximum number of cached documents, and of their shingles; 8 bytes of what can set a text apart
+/// count as one. The cache helps because pairs name the same documents repeatedly.
 const KEPT_MAX: usize = 1_024;
 const KEPT_SHINGLES_MAX: usize = 8 << 20;
 
@@ -60,7 +60,9 @@ struct Kept {
 
 impl Kept {
     fn keep(&mut self, key: &[u8], document: Option<Arc<Original>>) {
-        let shingles = document.as_ref().map_or(0, |document| document.shingle_hashes().len());
+        let details = |document: &Original| document.details().map_or(0, Details::bytes) / 8;
+        let size = |document: &Arc<Original>| document.shingle_hashes().len() + details(document);
+        let shingles = document.as_ref().map_or(0, size);
         if self.documents.len() >= KEPT_MAX || self.shingles + shingles > KEPT_SHINGLES_MAX {
             *self = Self::default();
         }
@@ -239,6 +241,22 @@ impl Originals {
             return known.as_deref().cloned();
         }
         let original = self.read(key).map(Arc::new);
+        kept().keep(key, original.clone());
+        original.as_deref().cloned()
+    }
+
+    /// Like [`Originals::fetch`], with what can set a text apart from a similar one.
+    pub fn fetch_detailed(&self, key: &[u8]) -> Option<Original> {
+        if self.inside.is_some() {
+            return self.detailed(key);
+        }
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().documents.get(key)
+            && known.as_ref().is_none_or(|known| known.details().is_some())
+        {
+            return known.as_deref().cloned();
+        }
+        let original = self.detailed(key).map(Arc::new);
         kept().keep(key, original.clone());
         original.as_deref().cloned()
     }

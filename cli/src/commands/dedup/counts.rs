@@ -19,6 +19,9 @@ pub(super) struct DedupCounts {
     pub(super) apart_in_numbers: u64,
     #[serde(default)]
     pub(super) apart_in_rare: u64,
+    /// Lines not dropped for a document of the index, because only numbers set the two apart.
+    #[serde(default)]
+    pub(super) apart_from_index: u64,
     /// Lines dropped because a document of the index is similar.
     pub(super) dropped_for_index: u64,
     /// Lines dropped because they contain a question of `--without`.

@@ -48,6 +48,11 @@ impl Remade {
         self.reading.original(raw(line)).map(|(_, document)| document).map_err(again)
     }
 
+    /// The document of a line, with what can set it apart.
+    pub(super) fn detailed(&self, line: Bytes) -> nearkin::Result<Original> {
+        self.reading.detailed(raw(line)).map(|(_, document)| document).map_err(again)
+    }
+
     /// The text of a line that may be wrong; `None` for a set.
     pub(super) fn text(&self, line: Bytes) -> Option<String> {
         self.reading.text(raw(line)).ok().map(|(_, text)| text)
@@ -104,7 +109,7 @@ impl Documents<'_> {
             return self.original(line);
         }
         let line = line.map_err(Error::other)?;
-        self.remade.reading.detailed(raw(line)).map(|(_, document)| document).map_err(again)
+        self.remade.detailed(line)
     }
 
     /// The document of a line, which is held for the judgement. `make` makes it.

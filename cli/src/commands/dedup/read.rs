@@ -15,7 +15,7 @@ use super::documents::Remade;
 use super::format::OutputFormat;
 use super::ledger::{Entry, Kind, Text};
 use super::order;
-use super::request::Request;
+use super::request::{InArchive, Request};
 use super::verdicts::Verdict;
 use super::work::{Stage, Work};
 use nearkin_input::fields::order_of;
@@ -58,6 +58,8 @@ struct ReadDocument {
     /// The key of the most similar document in the archive, and the number of equal rows (with
     /// `--exact` of shared shingles); `None` if no document there is similar enough.
     like: Option<(Vec<u8>, u32)>,
+    /// Whether only numbers set it apart from a document in the archive.
+    is_apart: bool,
     /// With `--exact`: number of documents in the archive that could not be read again.
     unread: u32,
     /// What is known about the question of `--without` that it contains.
@@ -198,13 +200,18 @@ fn read(
         }
         Err(skipped) => return Ok(Err(skipped)),
     };
-    let (duplicate, unread) = match &request.archive {
-        _ if question.is_some() => (None, 0),
-        None => (None, 0),
+    let InArchive { duplicate, is_apart, unread } = match &request.archive {
+        Some(_) if question.is_some() => InArchive::default(),
         Some(archive) if request.deciding == Deciding::Exact => {
-            archive.find_exactly(&remade.original(row.clone())?)?
+            let document = if request.is_guarded() {
+                remade.detailed(row.clone())?
+            } else {
+                remade.original(row.clone())?
+            };
+            archive.find_exactly(&document)?
         }
         Some(archive) => archive.find(&signature)?,
+        None => InArchive::default(),
     };
     let variety = variety.filter(|_| request.deciding != Deciding::Exact);
     let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
@@ -220,6 +227,7 @@ fn read(
         hashes,
         value,
         like,
+        is_apart,
         unread,
         question,
         repetitive,
@@ -275,6 +283,7 @@ fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
     let ReadDocument { origin, key, signature, shingles, line, value, like, question, .. } =
         document;
     work.state.counts.unread += u64::from(document.unread);
+    work.state.counts.apart_from_index += u64::from(document.is_apart);
     work.state.counts.repetitive += u64::from(document.repetitive.is_some());
     let (kind, other, equal_rows) = match (question, like) {
         (Some(question), _) => (Kind::WithQuestion, question, 0),

@@ -103,14 +103,15 @@ impl<'a> Request<'a> {
         let (params, alike) = params(args, &given, index.as_ref())?;
         let deciding = deciding(args);
         let guard = guard(args, &params, deciding)?;
-        if guard == Guard::None && args.apart.is_some() {
+        if (guard == Guard::None || args.keep == Keep::All) && args.apart.is_some() {
             return Err(Failure::new(
                 "--apart lists what --guard keeps, and here it keeps nothing",
                 "leave --apart out, or what switches the guard off: --guard none, --estimate, \
                  --contained, --items-field, --keep all",
             ));
         }
-        let archive = index.map(|index| ArchiveIndex::new(args, index, alike)).transpose()?;
+        let archive =
+            index.map(|index| ArchiveIndex::new(args, index, alike, guard)).transpose()?;
         let fields = fields(args, files, &params)?;
         let without = Without::new(args, &params)?;
         let names = files.iter().map(|path| name_of(path)).collect();
@@ -225,8 +226,16 @@ fn name_of(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The duplicate in the archive, and how many of its documents could not be read again.
-type Archived = (Option<Duplicate<Key<'static>>>, u32);
+/// What is known of a document and the archive.
+#[derive(Default)]
+pub(super) struct InArchive {
+    /// The document that it duplicates.
+    pub(super) duplicate: Option<Duplicate<Key<'static>>>,
+    /// Whether it duplicates none, but only numbers set it apart from one.
+    pub(super) is_apart: bool,
+    /// How many documents could not be read again.
+    pub(super) unread: u32,
+}
 
 /// The index given by `--index`, whose documents are never dropped.
 pub(super) struct ArchiveIndex {
@@ -237,8 +246,10 @@ pub(super) struct ArchiveIndex {
 }
 
 impl ArchiveIndex {
-    fn new(args: &Dedup, index: Reader, alike: Alike) -> Result<Self, Failure> {
-        let against = Against::new(&index.snapshot(), alike)?;
+    fn new(args: &Dedup, index: Reader, alike: Alike, guard: Guard) -> Result<Self, Failure> {
+        // Which words are rare is unknown: the documents of the archive are not counted.
+        let guard = if guard == Guard::Rare { Guard::Numbers } else { guard };
+        let against = Against::new(&index.snapshot(), alike)?.guard(guard)?;
         let originals = if args.exact {
             Some(args.originals().originals(index.params(), index.sketcher(), &args.rows)?)
         } else {
@@ -248,18 +259,23 @@ impl ArchiveIndex {
     }
 
     /// The document of the archive that a document duplicates, by the estimate.
-    pub(super) fn find(&self, signature: &Signature) -> nearkin::Result<Archived> {
+    pub(super) fn find(&self, signature: &Signature) -> nearkin::Result<InArchive> {
         let mut found = self.against.find(std::slice::from_ref(signature))?;
-        Ok((found.pop().flatten(), 0))
+        Ok(InArchive { duplicate: found.pop().flatten(), ..InArchive::default() })
     }
 
-    /// The document of the archive that a document duplicates, by the documents themselves. Also
-    /// returns how many could not be read again.
-    pub(super) fn find_exactly(&self, document: &Original) -> nearkin::Result<Archived> {
-        let Some(originals) = &self.originals else { return Ok((None, 0)) };
-        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
-        let Verified { duplicate, unread, .. } = self.against.find_exactly(document, fetch)?;
-        Ok((duplicate, unread))
+    /// The document of the archive that a document duplicates, by the documents themselves. If it
+    /// has what can set it apart, so have they.
+    pub(super) fn find_exactly(&self, document: &Original) -> nearkin::Result<InArchive> {
+        let Some(originals) = &self.originals else { return Ok(InArchive::default()) };
+        let is_guarded = document.details().is_some();
+        let fetch = &mut |key: &[u8]| {
+            Ok(if is_guarded { originals.fetch_detailed(key) } else { originals.fetch(key) })
+        };
+        let Verified { duplicate, apart, unread, .. } =
+            self.against.find_exactly(document, fetch)?;
+        let is_apart = duplicate.is_none() && apart.is_some();
+        Ok(InArchive { duplicate, is_apart, unread })
     }
 }
 
@@ -272,10 +288,11 @@ fn deciding(args: &Dedup) -> Deciding {
 }
 
 /// The guard that was asked for. Sets have no words, the estimate has no texts, and a part differs
-/// from the whole by what only the whole has: there, nothing is guarded.
+/// from the whole by what only the whole has: there, nothing is guarded; nor is it if nothing is
+/// compared by its text.
 fn guard(args: &Dedup, params: &Params, deciding: Deciding) -> Result<Guard, Failure> {
     let why = match (deciding, args.contained, &args.items_field) {
-        _ if args.keep == Keep::All => "--keep all",
+        _ if args.keep == Keep::All && !(args.exact && args.index.is_some()) => "--keep all",
         (Deciding::Estimate, ..) => "--estimate",
         (_, Some(_), _) => "--contained",
         (_, _, Some(_)) => "--items-field",

@@ -74,7 +74,7 @@ impl RunPlan {
             _ => None,
         };
         Ok(Self {
-            version: 9,
+            version: 10,
             files: input_files(request.files)?,
             beside_stdin: InputFile::all(&beside_stdin(request.files))?,
             fields: request.fields.clone(),

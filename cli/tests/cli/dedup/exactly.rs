@@ -169,7 +169,8 @@ fn against_an_index_the_documents_decide() {
     scratch.write("in.jsonl", (600..900).map(line).collect::<String>());
     let how = "--shingles words:1 --hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16";
     scratch.ok(&format!("add ix --jsonl archive.jsonl --threshold 0.7 {how}"));
-    let run = "dedup in.jsonl --out out.jsonl --exact --threshold 0.7 --index ix";
+    // Words with a digit are numbers, and all words here are.
+    let run = "dedup in.jsonl --out out.jsonl --exact --guard none --threshold 0.7 --index ix";
     scratch.ok(&format!("{run} --from archive.jsonl --json")).has("unread", 0);
     let found: BTreeMap<u64, Value> =
         written(&scratch).into_iter().filter(|(_, one)| one["in_index"] == true).collect();
@@ -203,8 +204,58 @@ fn against_an_index_the_documents_decide() {
     scratch.write("copies.jsonl", copies);
     scratch.ok(&format!("add files docs {how}"));
     scratch.write("docs/1.txt", "another text by now");
-    let run = "dedup copies.jsonl --out out.jsonl --exact --index files --json";
+    let run = "dedup copies.jsonl --out out.jsonl --exact --guard none --index files --json";
     scratch.ok(run).says(&["1 candidate of the index"]).has("unread", 1);
     let dropped: Vec<u64> = written(&scratch).into_keys().collect();
     assert_eq!(dropped, [0, 2]);
+}
+
+/// Another number makes another invoice, also beside an index.
+#[test]
+fn numbers_set_a_line_apart_from_a_document_of_the_index() {
+    let scratch = Scratch::new();
+    let text = |number: u64, body: &str| {
+        format!("Invoice {number} of this year. {body} Please pay {} euros.", number * 3 + 7)
+    };
+    let plain: String = (0..80)
+        .map(|word| format!("{} ", ["we", "sent", "you", "goods", "and"][word * word % 5]))
+        .collect();
+    let line =
+        |key: &str, text: &str| format!("{}\n", serde_json::json!({"id": key, "text": text}));
+    let body = format!("{plain} to your door with many thanks for all your orders so far.");
+    let archived: String =
+        (0..20).map(|at| line(&format!("old{at}"), &text(100 + at, &body))).collect();
+    scratch.write("old.jsonl", archived);
+    let edited = body.replace("many thanks", "some thanks");
+    let lines = [
+        line("same", &text(105, &body)),
+        line("edited", &text(107, &edited)),
+        line("other", &text(900, &body)),
+        line("third", &text(901, &body)),
+        line("again", &text(901, &body)),
+    ];
+    scratch.write("in.jsonl", lines.concat());
+    scratch.ok("add ix --jsonl old.jsonl --threshold 0.6 --shingles words:1");
+    let run = "dedup in.jsonl --out out.jsonl --index ix";
+    let exact = format!("{run} --exact --from old.jsonl");
+    let fates = || {
+        let dropped = fs::read_to_string(scratch.path("out.jsonl.dropped.jsonl")).unwrap();
+        let rows = dropped.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.map(|row| (row["key"].to_string(), row["of_key"].to_string())).collect::<Vec<_>>()
+    };
+    let pair = |one: &str, of: &str| (format!("\"{one}\""), format!("\"{of}\""));
+    let note = "3 lines differ in numbers from a document of the index: not dropped for it";
+    scratch.ok(&exact).says(&[note, "without a look at rare words"]);
+    let copies = [pair("same", "old5"), pair("edited", "old7"), pair("again", "third")];
+    assert_eq!(fates(), copies);
+    // `again` is apart from the index, too, and a copy of `third`.
+    scratch.ok(&format!("{exact} --json")).has("apart_from_index", 3).has("kept", 2);
+    scratch.ok(&format!("{exact} --keep all --json")).has("dropped_for_index", 2).has("kept", 3);
+    scratch.ok(&format!("{exact} --guard none --json")).has("dropped_for_index", 5);
+    let agreeing = scratch.ok(&format!("{exact} --guard agree --json"));
+    agreeing.has("dropped_for_index", 2).says_not("rare words");
+    scratch.fails(&format!("{exact} --keep all --apart a.jsonl"), &["here it keeps nothing"]);
+    // Without their texts, nothing tells them apart, and that is said.
+    scratch.ok(run).says(&["without a look at numbers and rare words", "--exact reads them again"]);
+    assert_eq!(fates().len(), 5);
 }
