@@ -195,17 +195,17 @@ impl Builder {
         tables.rebuild.get_or_insert_with(new)
     }
 
-    /// The finished share of the tables, from 0 to 1. Dividing entries is taken for a third of the
-    /// work on what is divided.
+    /// The finished share of the tables, from 0 to 1.
     pub(crate) fn share_done(&self) -> f64 {
-        let Some(tables) = &self.tables else { return 0.0 };
-        let done = tables.rebuild.as_ref().map_or(0.0, Rebuild::share_done);
+        let tables = self.tables.as_ref();
+        let Some((tables, rebuild)) =
+            tables.and_then(|tables| Some((tables, tables.rebuild.as_ref()?)))
+        else {
+            return 0.0;
+        };
         match &tables.division {
-            Division::Under(divided) if !divided.is_whole => {
-                let share = f64::from(divided.partitions.ordinal()) / f64::from(self.docs);
-                done + (1.0 - done) * share / 3.0
-            }
-            _ => done,
+            Division::Under(divided) => divided.partitions.share_done(rebuild, divided.is_whole),
+            _ => rebuild.share_done(),
         }
     }
 
@@ -310,6 +310,10 @@ impl Builder {
         let rebuild = tables.rebuild.as_mut().expect("tables are being rebuilt");
         let divided = match &mut tables.division {
             Division::Under(divided) if divided.is_whole => return divided.feed(rebuild),
+            Division::Under(divided) if divided.partitions.ordinal() == self.docs => {
+                let stored = divided.store(self.docs);
+                return Ok(self.stored(stored));
+            }
             Division::Under(divided) => Some(divided.partitions.ordinal()),
             _ => None,
         };

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Size of an entry.
 const ENTRY_BYTES: usize = 8;
+/// Number of bytes after which the last entries are not stored in the same step.
+const STORED_BYTES_MAX: u64 = 4 << 20;
 
 /// The entries of all band tables, or of the table of keys.
 #[derive(Debug)]
@@ -100,9 +102,9 @@ impl Divided {
         stored.sum()
     }
 
-    /// Stores the buffers that are nearly full, and all of them once all `docs` are divided. Returns
-    /// the number of bytes.
-    fn store(&mut self, docs: u32) -> io::Result<usize> {
+    /// Stores the buffers that are nearly full; once all `docs` are divided, some of all of them,
+    /// until there are no more. Returns the number of bytes.
+    pub(super) fn store(&mut self, docs: u32) -> io::Result<usize> {
         let (all, begin) = (self.partitions.ordinal() == docs, self.end);
         while let Some((partition, entries)) = self.partitions.full(all) {
             self.bytes.clear();
@@ -112,6 +114,9 @@ impl Divided {
             let crc = crc32fast::hash(&self.bytes);
             self.chunks[partition].push(Chunk { offset: self.end, bytes, crc });
             self.end += u64::from(bytes);
+            if all && self.end - begin >= STORED_BYTES_MAX {
+                return Ok(usize::try_from(self.end - begin).unwrap_or(usize::MAX));
+            }
         }
         if all {
             self.partitions.free();

@@ -106,7 +106,7 @@ const SLICE_BITS: u32 = small!(tables::SLICE_BITS, 9);
 /// documents collects the entries of as many slices as fit in memory, of one table or of several.
 /// Then the slices are sorted one by one, each within the cache: its entries are scattered into
 /// parts, and each part is sorted. Every entry is collected once. So the number of passes is the
-/// number of all entries divided by the number that fit in memory; if that is large, see
+/// number of all entries divided by the number that fit in memory; if that is large, a builder uses
 /// [`Partitions`]. (A slice is never divided: a crowd of documents that share a band takes 8 bytes
 /// per document, whatever the memory bound is.)
 ///

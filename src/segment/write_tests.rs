@@ -146,3 +146,20 @@ fn the_bytes_do_not_depend_on_whether_entries_are_divided() {
         }
     }
 }
+
+/// The share that is done never falls, and ends at 1.
+#[test]
+fn the_share_that_is_done_grows() {
+    for (seed, docs) in [(1, 1), (2, 90), (3, 2500)] {
+        let model = Model::random(seed, docs, shape(16, 3), 2);
+        let (_sim, mut builder) = to_build(&model);
+        let (mut before, mut steps) = (builder.share_done(), 0);
+        while !builder.step(1).expect("stepped") {
+            let share = builder.share_done();
+            assert!((before..=1.0).contains(&share), "{docs} documents: {before}, then {share}");
+            (before, steps) = (share, steps + usize::from(share > before));
+        }
+        assert!((builder.share_done() - 1.0).abs() < 1e-9);
+        assert!(docs < 90 || steps > 20, "{docs} documents: {steps} steps");
+    }
+}

@@ -116,7 +116,7 @@ fn against_exactly(
             "{apart} {} in numbers from a document of `against`: not dropped for it; \
              guard='none' drops such rows, guard='{}' keeps them without this warning",
             if apart == 1 { "row differs" } else { "rows differ" },
-            if guard == Guard::Agree { "agree" } else { "numbers" },
+            if guard == Guard::Agree { "agree" } else { "rare" },
         ))?;
     }
     Ok(())

@@ -135,9 +135,10 @@ impl Sealed {
 /// A pure function of its arguments except for the path: every attempt, on every machine, makes the
 /// same file, byte for byte. The order of the documents does not matter: they are stored in
 /// ascending order of their keys. On return the file is complete and durable; during the call, its
-/// name has the suffix `.tmp`. Use a separate path for every attempt of a task. The file belongs to
-/// no index until [`Index::adopt`](crate::Index::adopt) takes it, or a manifest of a sharded index
-/// lists it.
+/// name has the suffix `.tmp`, and beside it may be a file with the suffix `.entries.tmp`; files
+/// that have these names already are overwritten. Use a separate path for every attempt of a task.
+/// The file belongs to no index until [`Index::adopt`](crate::Index::adopt) takes it, or a manifest
+/// of a sharded index lists it.
 ///
 /// Memory: all documents of the segment, and 4 bytes per document.
 ///

@@ -243,8 +243,9 @@ impl Options {
     ///
     /// A merge of so many documents that it would read all signatures twelve times and more (6
     /// million with the default and 17 bands) sorts on the disk instead: 8 bytes for each document
-    /// and table, in a file without a name that is gone when the merge ends. If the disk has no
-    /// room for it, the merge reads the signatures that often.
+    /// and table, in a file without a name that is gone when the merge ends. The disk needs room
+    /// for that file beside the new segment; only if it has none for the file itself, the merge
+    /// reads the signatures that often.
     #[must_use]
     pub fn merge_bytes_max(mut self, bytes: usize) -> Self {
         self.merge_bytes_max = bytes;
@@ -278,7 +279,8 @@ impl Options {
     /// true, which makes queries faster. The pages count as resident memory of the process,
     /// although the system can take them back at any time.
     ///
-    /// With false, maintenance unmaps them at once. This suits a program that loads documents and
+    /// With false, maintenance unmaps them after a flush, and after each 64 MiB that a merge has
+    /// copied. This suits a program that loads documents and
     /// then ends: its resident memory for 1,750,000 documents is 330 MiB instead of 720 to 1,010
     /// MiB. The first query that touches a part of a new segment causes a page fault, about a
     /// microsecond. Applies to [`ReadMode::Mmap`] only.

@@ -34,7 +34,12 @@ pub(crate) struct Partitions {
     end: usize,
     /// Number of slices of a partition; the last one may have fewer.
     slices: usize,
+    /// Number of tables that one partition may have slices of.
+    tables: usize,
     buffers: Vec<Vec<u64>>,
+    /// Number of entries that a buffer lacks when it is stored for the first time. All buffers fill
+    /// at the same rate, and shall not be full at the same time.
+    lacking: Vec<usize>,
     /// The buffers before this one are not full.
     looked: usize,
     /// Number of entries that fit into a buffer without more memory.
@@ -58,7 +63,17 @@ impl Partitions {
 
     /// Maximum number of documents to divide before the next call of [`Partitions::full`].
     pub(crate) fn docs_max(&self) -> usize {
-        (self.stored / 8).max(1)
+        (self.stored / 8 / self.tables).max(1)
+    }
+
+    /// The share of all tables that is done, from 0 to 1. Dividing entries is a third of the work
+    /// on their tables.
+    pub(crate) fn share_done(&self, rebuild: &Rebuild, is_whole: bool) -> f64 {
+        let all = rebuild.slices_of(rebuild.bands + 1) as f64;
+        let (begin, slices) = (self.begin as f64, (self.end - self.begin) as f64);
+        let divided = f64::from(self.ordinal) / f64::from(rebuild.docs);
+        let sorted = if is_whole { (rebuild.slice as f64 - begin) / slices } else { 0.0 };
+        (begin + slices * (divided + 2.0 * sorted) / 3.0) / all
     }
 
     /// Whether the tables of these entries are finished.
@@ -69,13 +84,17 @@ impl Partitions {
     /// The entries of a partition that are to be stored now: one that is nearly full or, if `all`
     /// are wanted, any. To be called until it returns `None`.
     pub(crate) fn full(&mut self, all: bool) -> Option<(usize, &[u64])> {
-        let least = if all { 1 } else { self.stored - self.docs_max() + 1 };
-        let rest = self.buffers.get(self.looked..)?;
-        let Some(next) = rest.iter().position(|buffer| buffer.len() >= least) else {
+        let least = self.stored.saturating_sub(self.docs_max() * self.tables) + 1;
+        let mut rest = self.buffers.iter().zip(&self.lacking).skip(self.looked);
+        let next = rest.position(|(buffer, lacking)| {
+            buffer.len() >= if all { 1 } else { least.saturating_sub(*lacking) }
+        });
+        let Some(next) = next else {
             self.looked = 0;
             return None;
         };
         let partition = self.looked + next;
+        self.lacking[partition] = 0;
         self.looked = partition + 1;
         if self.spare.capacity() > 2 * self.stored {
             // Many documents in one bucket: other buffers shall not become as large.
@@ -88,7 +107,7 @@ impl Partitions {
 
     /// Frees the memory of the buffers, once all entries are stored.
     pub(crate) fn free(&mut self) {
-        (self.buffers, self.spare) = (Vec::new(), Vec::new());
+        (self.buffers, self.lacking, self.spare) = (Vec::new(), Vec::new(), Vec::new());
     }
 
     #[inline]
@@ -144,8 +163,18 @@ impl Rebuild {
         self.collected = Vec::new();
         let (mut buffers, spare) = (Vec::new(), Vec::with_capacity(stored));
         buffers.resize_with(count, || Vec::with_capacity(stored));
-        let (begin, end) = (self.slice, end.min(self.slice + count * slices));
-        Some(Partitions { begin, end, slices, buffers, looked: 0, stored, ordinal: 0, spare })
+        Some(Partitions {
+            begin: self.slice,
+            end: end.min(self.slice + count * slices),
+            slices,
+            tables: slices.div_ceil(self.slices) + 1,
+            buffers,
+            lacking: (0..count).map(|number| stored / 2 * number / count).collect(),
+            looked: 0,
+            stored,
+            ordinal: 0,
+            spare,
+        })
     }
 
     /// Divides the entries of the next signatures.

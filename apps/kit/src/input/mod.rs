@@ -7,6 +7,7 @@ pub mod common;
 pub mod content;
 pub mod documents;
 pub mod doubts;
+mod kept;
 mod members;
 pub mod opened;
 pub mod originals;

@@ -9,13 +9,14 @@ use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use nearkin::{Details, Exact, Original, Overlap, Signature, SimilarityText, Snapshot};
+use nearkin::{Exact, Original, Overlap, Signature, SimilarityText, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::content::Reading;
+use super::kept::KeptDocuments;
 use super::members::MemberFiles;
 use super::shards;
 use super::skips;
@@ -33,11 +34,6 @@ use nearkin_input::raw::{self, Origin, Raw, Reason, Skipped};
 use nearkin_input::records::Records;
 use nearkin_input::source::{self, RowOptions};
 
-/// Maximum number of cached documents, and of their shingles; 8 bytes of what can set a text apart
-/// count as one. The cache helps because pairs name the same documents repeatedly.
-const KEPT_MAX: usize = 1_024;
-const KEPT_SHINGLES_MAX: usize = 8 << 20;
-
 /// Where the documents of an index can be read again.
 pub struct Originals {
     reading: Reading,
@@ -48,27 +44,7 @@ pub struct Originals {
     lines: HashMap<Vec<u8>, LinePlace>,
     damaged: Vec<Skipped>,
     members: MemberFiles,
-    kept: Mutex<Kept>,
-}
-
-/// Documents that were read.
-#[derive(Default)]
-struct Kept {
-    documents: HashMap<Vec<u8>, Option<Arc<Original>>>,
-    shingles: usize,
-}
-
-impl Kept {
-    fn keep(&mut self, key: &[u8], document: Option<Arc<Original>>) {
-        let details = |document: &Original| document.details().map_or(0, Details::bytes) / 8;
-        let size = |document: &Arc<Original>| document.shingle_hashes().len() + details(document);
-        let shingles = document.as_ref().map_or(0, size);
-        if self.documents.len() >= KEPT_MAX || self.shingles + shingles > KEPT_SHINGLES_MAX {
-            *self = Self::default();
-        }
-        self.shingles += shingles;
-        self.documents.insert(key.to_vec(), document);
-    }
+    kept: KeptDocuments,
 }
 
 /// Where a line is.
@@ -213,7 +189,7 @@ impl Originals {
             }
             skips::judge(counted, false, &reading, Spelling::From)?;
         }
-        let (members, kept) = (MemberFiles::default(), Mutex::default());
+        let (members, kept) = (MemberFiles::default(), KeptDocuments::default());
         Ok(Self { reading, files, inside: None, lines, damaged, members, kept })
     }
 
@@ -236,13 +212,7 @@ impl Originals {
         if self.inside.is_some() {
             return self.read(key);
         }
-        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().documents.get(key) {
-            return known.as_deref().cloned();
-        }
-        let original = self.read(key).map(Arc::new);
-        kept().keep(key, original.clone());
-        original.as_deref().cloned()
+        self.kept.get_or_read(key, |_| true, || self.read(key))
     }
 
     /// Like [`Originals::fetch`], with what can set a text apart from a similar one.
@@ -250,15 +220,8 @@ impl Originals {
         if self.inside.is_some() {
             return self.detailed(key);
         }
-        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().documents.get(key)
-            && known.as_ref().is_none_or(|known| known.details().is_some())
-        {
-            return known.as_deref().cloned();
-        }
-        let original = self.detailed(key).map(Arc::new);
-        kept().keep(key, original.clone());
-        original.as_deref().cloned()
+        let has_details = |known: &Original| known.details().is_some();
+        self.kept.get_or_read(key, has_details, || self.detailed(key))
     }
 
     /// The document with this key, with what can set a text apart from a similar one. Not cached.

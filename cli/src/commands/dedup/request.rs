@@ -291,18 +291,26 @@ fn deciding(args: &Dedup) -> Deciding {
 /// from the whole by what only the whole has: there, nothing is guarded; nor is it if nothing is
 /// compared by its text.
 fn guard(args: &Dedup, params: &Params, deciding: Deciding) -> Result<Guard, Failure> {
-    let why = match (deciding, args.contained, &args.items_field) {
+    let is_sets = params.shingles() == Shingles::Items;
+    let why = match (deciding, args.contained) {
         _ if args.keep == Keep::All && !(args.exact && args.index.is_some()) => "--keep all",
-        (Deciding::Estimate, ..) => "--estimate",
-        (_, Some(_), _) => "--contained",
-        (_, _, Some(_)) => "--items-field",
+        (Deciding::Estimate, _) => "--estimate",
+        (_, Some(_)) => "--contained",
+        _ if is_sets && args.items_field.is_some() => "--items-field",
+        _ if is_sets => "an index of sets",
         _ => return Ok(args.guard.unwrap_or_else(|| Guard::for_params(params))),
     };
     match args.guard {
         None | Some(Guard::None) => Ok(Guard::None),
         Some(_) => Err(Failure::new(
             format!("--guard does nothing with {why}"),
-            format!("leave --guard or {why} out"),
+            if args.keep == Keep::All && args.index.is_some() {
+                "leave --guard out, or add --exact, which reads the texts of the index".to_owned()
+            } else if is_sets {
+                "leave --guard out".to_owned()
+            } else {
+                format!("leave --guard or {why} out")
+            },
         )),
     }
 }
