@@ -206,10 +206,8 @@ pub(crate) fn decide_in_order(
     };
     let (kept_rows, order, threads) = (&kept, &order, 1);
     if exact {
-        let (against, done) = (None, &mut done);
-        let fates = &mut fates;
-        Work { kept: kept_rows, order, alike, threads, against, fates, done }
-            .run_exactly(py, &make)?;
+        let (fates, done) = (&mut *fates, &mut done);
+        Work { kept: kept_rows, order, alike, threads, fates, done }.run_exactly(py, &make)?;
     } else {
         let confirm = by_shingles.then_some(&make as &Make<'_>);
         let (kept, row_of, first_rank) = (kept_rows, &|rank| rank, 0);
