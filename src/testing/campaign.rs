@@ -1,5 +1,5 @@
 //! How much the campaigns do: a part by default, so that `cargo test` is quick, and all of it with
-//! `NEARKIN_CAMPAIGNS=long`, which CI sets.
+//! `NEARKIN_CAMPAIGNS=long`, which `tools/night` sets.
 
 fn is_long() -> bool {
     std::env::var("NEARKIN_CAMPAIGNS").is_ok_and(|length| length == "long")

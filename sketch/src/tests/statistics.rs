@@ -192,7 +192,8 @@ fn sound(cells: &[Cell], values: Values<'_>) {
     }
 }
 
-/// The cells, with an eighth of their trials unless `NEARKIN_CAMPAIGNS=long`, which CI sets.
+/// The cells, with an eighth of their trials unless `NEARKIN_CAMPAIGNS=long`, which
+/// `tools/night` sets.
 fn fewer(cells: &[Cell]) -> Vec<Cell> {
     let is_long = std::env::var("NEARKIN_CAMPAIGNS").is_ok_and(|length| length == "long");
     let part = if is_long { 1 } else { 8 };
