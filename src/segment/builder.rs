@@ -17,7 +17,6 @@ use crate::format::catalog::SegmentEntry;
 use crate::format::header::{FileHeader, FileKind};
 use crate::storage::Storage;
 use crate::{Error, Result};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -311,7 +310,7 @@ impl Builder {
         let divided = match &mut tables.division {
             Division::Under(divided) if divided.is_whole => return divided.feed(rebuild),
             Division::Under(divided) if divided.partitions.ordinal() == self.docs => {
-                let stored = divided.store(self.docs);
+                let stored = divided.store(self.docs).ok();
                 return Ok(self.stored(stored));
             }
             Division::Under(divided) => Some(divided.partitions.ordinal()),
@@ -352,9 +351,9 @@ impl Builder {
     }
 
     /// After documents were divided: goes on with the first partition if they were the last, and
-    /// without partitions if they could not be stored. Returns the number of stored bytes.
-    fn stored(&mut self, stored: io::Result<usize>) -> usize {
-        let Ok(bytes) = stored else {
+    /// without partitions if they could not be stored (`None`). Returns the number of stored bytes.
+    fn stored(&mut self, stored: Option<usize>) -> usize {
+        let Some(bytes) = stored else {
             self.do_not_divide();
             return 0;
         };
@@ -381,7 +380,7 @@ impl Builder {
             rebuild.signatures(chunk);
             return Ok(fed);
         };
-        let stored = divided.signatures(rebuild, chunk, (stride, self.docs));
+        let stored = divided.signatures(rebuild, chunk, (stride, self.docs)).ok();
         Ok(fed + self.stored(stored))
     }
 
@@ -406,7 +405,7 @@ impl Builder {
             rebuild.keys(hashes);
             return Ok(fed);
         };
-        let stored = divided.keys(rebuild, hashes, self.docs);
+        let stored = divided.keys(rebuild, hashes, self.docs).ok();
         Ok(fed + self.stored(stored))
     }
 
