@@ -217,9 +217,8 @@ fn numbers_set_a_line_apart_from_a_document_of_the_index() {
     let text = |number: u64, body: &str| {
         format!("Invoice {number} of this year. {body} Please pay {} euros.", number * 3 + 7)
     };
-    let plain: String = (0..80)
-        .map(|word| format!("{} ", ["we", "sent", "you", "goods", "and"][word * word % 5]))
-        .collect();
+    let words = ["we ", "sent ", "you ", "goods ", "and "];
+    let plain: String = (0..80_usize).map(|at| words[at * at % 5]).collect();
     let line =
         |key: &str, text: &str| format!("{}\n", serde_json::json!({"id": key, "text": text}));
     let body = format!("{plain} to your door with many thanks for all your orders so far.");
