@@ -352,7 +352,7 @@ fn beside_an_index_only_numbers_set_apart() {
                 }
             }
             let fetch = &mut |key: &[u8]| {
-                let at = u64::from_be_bytes(key.try_into().unwrap());
+                let at = crate::Key::from(key).as_u64().unwrap();
                 Ok(Some(made(&archived[usize::try_from(at).unwrap()])))
             };
             let found = against.find_exactly(&made(one), fetch).unwrap();

@@ -72,7 +72,8 @@ fn divided(mut rebuild: Rebuild, signatures: &[u8], hashes: &[u64]) -> ([[Vec<u8
                             rebuild.divide_keys(&hashes[at..end], &mut partitions);
                         }
                         _ => {
-                            rebuild.divide_signatures(&signatures[8 * at..8 * end], &mut partitions)
+                            let signatures = &signatures[8 * at..8 * end];
+                            rebuild.divide_signatures(signatures, &mut partitions);
                         }
                     }
                     let all = partitions.ordinal() == rebuild.docs;
