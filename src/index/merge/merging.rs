@@ -203,3 +203,60 @@ pub(in crate::index) fn run(live: &[u32]) -> Range<u32> {
     let most = first.saturating_add(RUN_DOCS_MAX);
     first..live.iter().zip(first..most).take_while(follows).last().map_or(first, |(_, at)| at + 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memtable::{Memtable, NewDocument, Step};
+    use crate::segment::Shape;
+    use crate::storage::{Disk, Storage};
+    use crate::sync::Arc;
+
+    const SHAPE: Shape = Shape {
+        signature_bytes: 16,
+        band_bytes: 4,
+        bands: 3,
+        key_seed: 7,
+        uuid: [1; 16],
+        params_id: 5,
+    };
+
+    /// Queries map the pages of the inputs again: releasing them at each step, and while tables are
+    /// built, took half of the processor time.
+    #[test]
+    fn pages_are_released_while_the_inputs_are_copied_and_seldom() {
+        let memtable = Memtable::new(SHAPE.signature_bytes, SHAPE.bands, 11, 0);
+        for at in 0..500_u32 {
+            let document = NewDocument {
+                key: &at.to_le_bytes(),
+                payload: b"",
+                time: 0,
+                shingle_count: 1,
+                signature: &[at.to_le_bytes()[0]; 16],
+                table_keys: &[0, 0, 0, u64::from(at)],
+            };
+            memtable.apply(1, &[Step::Birth(document)]);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let storage: Arc<dyn Storage> = Arc::new(Disk::default());
+        let path = folder.path().join("a.seg");
+        let builder = Builder::create(&storage, &path, 3, &SHAPE, 500, 1 << 10, 1 << 18).unwrap();
+        let live: Arc<[u32]> = (0..500).collect();
+        let input = Input::Memtable { memtable: Arc::new(memtable), live };
+        let mut merge = Merge::begin(builder, vec![input]);
+        // In each phase: steps, and how often pages are released.
+        let (mut copying, mut building) = ((0, 0), (0, 0));
+        let mut is_done = false;
+        while !is_done {
+            let was_copying = merge.builder.phase() != BuildPhase::Tables;
+            is_done = merge.step(200).unwrap();
+            let phase = if was_copying { &mut copying } else { &mut building };
+            phase.0 += 1;
+            phase.1 += usize::from(merge.is_release_due());
+        }
+        // 34 bytes for each document, and 5,000 between two releases; and one at the end.
+        assert_eq!(copying.1, 500 * 34 / RELEASED_BYTES + 1, "{copying:?}");
+        assert!(copying.0 > 5 * copying.1, "{copying:?}");
+        assert!(building.0 > 10 && building.1 == 0, "{building:?}");
+    }
+}
