@@ -17,11 +17,11 @@ const ENTRY_BYTES: usize = 8;
 /// Number of bytes after which the last entries are not stored in the same step.
 const STORED_BYTES_MAX: u64 = 4 << 20;
 
-/// The entries of all band tables, or of the table of keys.
+/// The entries of some passes: mostly of all band tables, or of the table of keys.
 #[derive(Debug)]
 pub(super) struct Divided {
     pub(super) partitions: Partitions,
-    /// Whether all documents are divided.
+    /// Whether all documents are divided, and their entries stored.
     pub(super) is_whole: bool,
     file: Arc<dyn File>,
     /// Where the entries of each partition are.
