@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::sync::OnceLock;
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
 use crate::failure::Failure;
 
 /// The number of threads given by the user; otherwise one per processor.
@@ -23,13 +25,20 @@ pub fn start_pool() -> Result<(), Failure> {
     let start = || {
         // 0 stands for the default of rayon.
         let threads = ASKED.get().copied().unwrap_or(0);
-        match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+        match ThreadPoolBuilder::new().num_threads(threads).build_global() {
             // An error without a source means that the pool already runs.
             Err(error) if error.source().is_some() => Err(error.to_string()),
             _ => Ok(()),
         }
     };
     STARTED.get_or_init(start).clone().map_err(refused)
+}
+
+/// A pool beside rayon's global one, of as many threads. What runs in it does not queue behind the
+/// work of the global pool: the system shares the processors among both.
+pub fn pool_beside() -> Result<ThreadPool, Failure> {
+    let threads = ASKED.get().copied().unwrap_or(0);
+    ThreadPoolBuilder::new().num_threads(threads).build().map_err(refused)
 }
 
 /// Starts and joins one thread as a test. To be called before using a library that panics, or fails

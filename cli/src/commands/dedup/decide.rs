@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use nearkin::{Dedup, Duplicate, FetchRanks, Index, Keep, LookedUp, Original, Signature};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::deciding::Deciding;
@@ -21,6 +22,7 @@ use super::work::{Stage, Work};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::threads;
 
 /// Number of documents that a core looks up at a time.
 const BATCH_SIGNATURES: usize = 128;
@@ -154,6 +156,8 @@ pub(super) struct Undecided {
 pub(super) struct AsRead<'a> {
     dedup: Dedup<'a>,
     verdicts: Verdicts,
+    /// Decisions come one after the other: they would queue behind lines that are sketched.
+    pool: ThreadPool,
 }
 
 impl<'a> AsRead<'a> {
@@ -168,7 +172,7 @@ impl<'a> AsRead<'a> {
         let mut dedup = Dedup::new(kept, request.alike)?.cancel_if(interrupt::came);
         // Decisions after the last checkpoint are made again.
         dedup.go_back(work.ledger.count)?;
-        Ok(Self { dedup, verdicts })
+        Ok(Self { dedup, verdicts, pool: threads::pool_beside()? })
     }
 
     /// Decides the lines that follow those of the ledger; `None` stands for one without a document.
@@ -202,8 +206,10 @@ impl<'a> AsRead<'a> {
             _ if request.is_guarded() => documents.whole(rank),
             _ => documents.original(documents.line_of(rank)),
         };
-        let dedup = (&mut self.dedup, request);
-        let decided = similar(dedup, work, (&ranks, &signatures), &Order::First, &document)?;
+        let (dedup, work_on, pool) = (&mut self.dedup, &*work, &self.pool);
+        let decided = pool.install(|| {
+            similar((dedup, request), work_on, (&ranks, &signatures), &Order::First, &document)
+        })?;
         let mut verdicts = vec![Verdict::None; numbers.len()];
         for (rank, duplicate) in ranks.iter().zip(decided) {
             let at = at(begin, *rank).unwrap_or(usize::MAX);
