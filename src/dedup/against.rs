@@ -78,17 +78,11 @@ impl Against {
     /// only with documents that have their details
     /// ([`Sketcher::detailed_text`](crate::Sketcher::detailed_text)), on both sides.
     ///
-    /// # Errors
-    ///
-    /// `Invalid`: [`Guard::Rare`], because single documents do not tell which words are rare.
-    pub fn guard(self, guard: Guard) -> Result<Self> {
-        if guard == Guard::Rare {
-            return Err(Error::invalid(
-                "a document is compared with single ones of the index, which do not tell what is \
-                 rare: use Guard::Numbers",
-            ));
-        }
-        Ok(Self { guard, ..self })
+    /// A deduplication has one guard, and single documents of an index do not tell what is rare: so
+    /// [`Guard::Rare`] counts as [`Guard::Numbers`] here.
+    #[must_use]
+    pub fn guard(self, guard: Guard) -> Self {
+        Self { guard, ..self }
     }
 
     /// Ends a call with `Cancelled` as soon as this returns true. It is called as often as that of

@@ -80,7 +80,7 @@ fn against_exactly(
     fates: &mut [Fate],
 ) -> PyResult<()> {
     let guard = originals.guard;
-    let against = engine(py, || Against::new(snapshot, alike)?.guard(guard))?;
+    let against = engine(py, || Ok(Against::new(snapshot, alike)?.guard(guard)))?;
     let against = against.cancel_if(is_interrupted);
     let (mut unread, mut apart) = (0, 0);
     for (row, fate) in fates.iter_mut().enumerate() {

@@ -30,10 +30,9 @@ impl Originals {
         Self { fetch, keys, params, sketcher, guard: Guard::None, warns: false }
     }
 
-    /// Texts have their details, which can set them apart. Single documents do not tell what is
-    /// rare. Warns of what is kept, unless the guard was asked for.
+    /// Texts have their details, which can set them apart. Warns of what is kept, unless the guard
+    /// was asked for.
     pub(crate) fn guarded(self, guard: Guard, is_asked_for: bool) -> Self {
-        let guard = if guard == Guard::Rare { Guard::Numbers } else { guard };
         Self { guard, warns: !is_asked_for, ..self }
     }
 

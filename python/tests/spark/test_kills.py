@@ -123,6 +123,7 @@ if step != "none":
     dying(name, when == "after")
 spark = (
     SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "4")
     .config("spark.speculation", speculation).config("spark.speculation.multiplier", "1.01")
     .config("spark.speculation.quantile", "0.1").config("spark.speculation.interval", "10ms").getOrCreate()
 )

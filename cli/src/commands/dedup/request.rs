@@ -247,9 +247,7 @@ pub(super) struct ArchiveIndex {
 
 impl ArchiveIndex {
     fn new(args: &Dedup, index: Reader, alike: Alike, guard: Guard) -> Result<Self, Failure> {
-        // Which words are rare is unknown: the documents of the archive are not counted.
-        let guard = if guard == Guard::Rare { Guard::Numbers } else { guard };
-        let against = Against::new(&index.snapshot(), alike)?.guard(guard)?;
+        let against = Against::new(&index.snapshot(), alike)?.guard(guard);
         let originals = if args.exact {
             Some(args.originals().originals(index.params(), index.sketcher(), &args.rows)?)
         } else {
