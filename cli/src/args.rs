@@ -78,7 +78,8 @@ pub(crate) struct Args {
     #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     pub(crate) verbose: bool,
 
-    /// Threads that sketch and compare [default: one per processor] [env: NEARKIN_THREADS]
+    /// Threads that sketch and compare, half as many besides that decide in dedup [default: one per
+    /// processor] [env: NEARKIN_THREADS]
     #[arg(long, global = true, value_name = "N", help_heading = EVERYWHERE)]
     #[arg(value_parser = values::threads)]
     pub(crate) threads: Option<usize>,

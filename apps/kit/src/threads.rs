@@ -34,11 +34,11 @@ pub fn start_pool() -> Result<(), Failure> {
     STARTED.get_or_init(start).clone().map_err(refused)
 }
 
-/// A pool beside rayon's global one, of as many threads. What runs in it does not queue behind the
-/// work of the global pool: the system shares the processors among both.
-pub fn pool_beside() -> Result<ThreadPool, Failure> {
-    let threads = ASKED.get().copied().unwrap_or(0);
-    ThreadPoolBuilder::new().num_threads(threads).build().map_err(refused)
+/// A pool beside rayon's global one, of half as many threads: what runs in it does not queue behind
+/// the work of the global pool. `None` if the system refuses them.
+pub fn pool_beside() -> Option<ThreadPool> {
+    let threads = rayon::current_num_threads().div_ceil(2);
+    ThreadPoolBuilder::new().num_threads(threads).build().ok()
 }
 
 /// Starts and joins one thread as a test. To be called before using a library that panics, or fails

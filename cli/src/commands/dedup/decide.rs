@@ -156,8 +156,9 @@ pub(super) struct Undecided {
 pub(super) struct AsRead<'a> {
     dedup: Dedup<'a>,
     verdicts: Verdicts,
-    /// Decisions come one after the other: they would queue behind lines that are sketched.
-    pool: ThreadPool,
+    /// Decisions come one after the other: in the global pool they queue behind lines that are
+    /// sketched.
+    pool: Option<ThreadPool>,
 }
 
 impl<'a> AsRead<'a> {
@@ -172,7 +173,7 @@ impl<'a> AsRead<'a> {
         let mut dedup = Dedup::new(kept, request.alike)?.cancel_if(interrupt::came);
         // Decisions after the last checkpoint are made again.
         dedup.go_back(work.ledger.count)?;
-        Ok(Self { dedup, verdicts, pool: threads::pool_beside()? })
+        Ok(Self { dedup, verdicts, pool: threads::pool_beside() })
     }
 
     /// Decides the lines that follow those of the ledger; `None` stands for one without a document.
@@ -206,10 +207,12 @@ impl<'a> AsRead<'a> {
             _ if request.is_guarded() => documents.whole(rank),
             _ => documents.original(documents.line_of(rank)),
         };
-        let (dedup, work_on, pool) = (&mut self.dedup, &*work, &self.pool);
-        let decided = pool.install(|| {
-            similar((dedup, request), work_on, (&ranks, &signatures), &Order::First, &document)
-        })?;
+        let (dedup, shared) = ((&mut self.dedup, request), &*work);
+        let similar = || similar(dedup, shared, (&ranks, &signatures), &Order::First, &document);
+        let decided = match &self.pool {
+            Some(pool) => pool.install(similar)?,
+            None => similar()?,
+        };
         let mut verdicts = vec![Verdict::None; numbers.len()];
         for (rank, duplicate) in ranks.iter().zip(decided) {
             let at = at(begin, *rank).unwrap_or(usize::MAX);

@@ -91,6 +91,33 @@ fn a_small_machine_is_told_how_much_memory_there_is() {
     }
 }
 
+/// Three chunks, which are decided while others are sketched.
+#[test]
+fn dedup_decides_alike_on_any_number_of_threads() {
+    let scratch = Scratch::new();
+    let line = |nth: u32| {
+        let (own, word) = (nth % 4_000, ["one", "another", "other"][nth as usize / 4_000]);
+        let words: Vec<_> = (0..40).map(|at| format!("w{}", own * 31 + at * 7)).collect();
+        let text = words.join(" ");
+        format!("{{\"id\":\"d{nth}\",\"text\":\"{text} {word}\"}}\n")
+    };
+    scratch.write("many.jsonl", (0..10_000).map(line).collect::<String>());
+    let decided = |more: &str| {
+        scratch.ok(&format!("dedup many.jsonl -o out.jsonl --force {more}"));
+        let read = |name| fs::read(scratch.path(name)).unwrap();
+        [read("out.jsonl"), read("out.jsonl.dropped.jsonl")]
+    };
+    for by in ["--guard rare", "--estimate"] {
+        let [kept, dropped] = decided(&format!("--threads 1 {by}"));
+        assert!(!kept.is_empty() && !dropped.is_empty());
+        for threads in 2..6 {
+            assert!(
+                decided(&format!("--threads {threads} {by}")) == [kept.clone(), dropped.clone()]
+            );
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_are_as_many_as_asked_for() {
