@@ -22,4 +22,6 @@ fi
 RUSTFLAGS="-C target-cpu=native" \
   cargo run --release --locked --quiet --target-dir target/native -- scripts "$@"
 cargo build --release --locked
-exec cargo run --release --locked --quiet -- all "${python[@]}" "$@"
+cargo run --release --locked --quiet -- all "${python[@]}" "$@"
+# The targets of docs/reports/BENCHMARKS.md, by these results.
+if command -v python3 > /dev/null; then python3 python/targets.py; fi
