@@ -28,7 +28,7 @@ class NearCopies:
 
     def open_spider(self, spider=None):
         params = nk.Params(threshold=min(self.reject, 0.8))
-        # An item is not acknowledged to anybody: a millisecond of sync for each would buy nothing.
+        # An item is not acknowledged to anybody: a sync for each would buy nothing.
         self.index = nk.Index(self.path, params, durability="os")
 
     def close_spider(self, spider=None):
