@@ -3,7 +3,8 @@
 
     benches/rivals/python/targets.py [FOLDER]      default: benches/rivals/results
 
-A figure is the median of the runs; a ratio is that of two medians. A target without results is left out."""
+A figure is the median of the runs; a ratio is that of two medians. What has no result, and how many targets are held,
+goes to stderr."""
 
 import statistics
 import sys
@@ -171,10 +172,14 @@ def shown(value, unit):
     return f"{digits} {unit}"
 
 
+held = []
 for group, what, sense, target, unit, compute in TARGETS:
     try:
         value = compute()
-    except KeyError:
+    except KeyError as missing:
+        print(f"no result for {what}: {missing}", file=sys.stderr)
         continue
-    is_held = value >= target if sense == ">=" else value <= target
-    print(f"| {group} | {what} | {sense} {shown(target, unit)} | {shown(value, unit)} | {'held' if is_held else '**not held**'} |")
+    held.append(value >= target if sense == ">=" else value <= target)
+    verdict = "held" if held[-1] else "**not held**"
+    print(f"| {group} | {what} | {sense} {shown(target, unit)} | {shown(value, unit)} | {verdict} |")
+print(f"{sum(held)} of {len(TARGETS)} held", file=sys.stderr)
